@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cq.c - completion queues: building a CQE, arming, overflow, resize, upcall
+ *
+ * Owns:     the layout of a CQE (user and kernel), what is armed, the overflow state.
+ * Not here: when a work request completes and with what (sq.c, resp.c).
+ * Locks:    cq.lock (spin, irqsave) is the innermost of all; upcalls are made after it.
+ * Lifetime: QPs count in the core, so nobody posts once destroy_cq gets here.
+ * Context:  post, arm and poll in any context; init, resize and destroy sleep.
+ * Spec:     IBA Vol 1, 10.8 completion queues, 11.4.2 completion event request
+ * Tests:    kunit/cq_kunit.c
+ */
+#include <linux/lockdep.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "cq.h"
+#include "limits.h"
+
+/*
+ * Flags as libibverbs numbers them (enum ibv_wc_flags).  The kernel's own numbers
+ * differ from the third on, and librxe hands over what it finds.
+ */
+#define CQ_UWC_GRH		BIT(0)
+#define CQ_UWC_WITH_IMM		BIT(1)
+#define CQ_UWC_IP_CSUM_OK	BIT(2)
+#define CQ_UWC_WITH_INV		BIT(3)
+
+static u32 cq_user_flags(int flags)
+{
+	u32 user = 0;
+
+	if (flags & IB_WC_GRH)
+		user |= CQ_UWC_GRH;
+	if (flags & IB_WC_WITH_IMM)
+		user |= CQ_UWC_WITH_IMM;
+	if (flags & IB_WC_IP_CSUM_OK)
+		user |= CQ_UWC_IP_CSUM_OK;
+	if (flags & IB_WC_WITH_INVALIDATE)
+		user |= CQ_UWC_WITH_INV;
+	return user;
+}
+
+/* A union of one word: immediate data in wire order, or an rkey in ours. */
+static void cq_build_user(struct ib_uverbs_wc *uwc, const struct ib_wc *wc)
+{
+	memset(uwc, 0, sizeof(*uwc));
+	uwc->wr_id = wc->wr_id;
+	uwc->status = wc->status;
+	uwc->opcode = wc->opcode;
+	uwc->vendor_err = wc->vendor_err;
+	uwc->byte_len = wc->byte_len;
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		uwc->ex.invalidate_rkey = wc->ex.invalidate_rkey;
+	else if (wc->wc_flags & IB_WC_WITH_IMM)
+		uwc->ex.imm_data = wc->ex.imm_data;
+	uwc->qp_num = wc->qp->qp_num;
+	uwc->src_qp = wc->src_qp;
+	uwc->wc_flags = cq_user_flags(wc->wc_flags);
+	uwc->pkey_index = wc->pkey_index;
+	uwc->slid = wc->slid;
+	uwc->sl = wc->sl;
+	uwc->dlid_path_bits = wc->dlid_path_bits;
+	uwc->port_num = wc->port_num;
+}
+
+static bool cq_push(struct mrsoft_cq *cq, const struct ib_wc *wc)
+{
+	struct ib_uverbs_wc uwc;
+
+	lockdep_assert_held(&cq->lock);
+
+	if (!cq->is_user)
+		return mrsoft_ring_push(&cq->ring, wc, sizeof(*wc));
+
+	cq_build_user(&uwc, wc);
+	return mrsoft_ring_push(&cq->ring, &uwc, sizeof(uwc));
+}
+
+/* The consumer's request is used up by the completion that meets it. */
+static bool cq_take_notify(struct mrsoft_cq *cq, bool solicited)
+{
+	lockdep_assert_held(&cq->lock);
+
+	if (!cq->notify)
+		return false;
+	if (cq->notify == IB_CQ_SOLICITED && !solicited)
+		return false;
+	cq->notify = 0;
+	return true;
+}
+
+static int cq_ring_init(struct mrsoft_ring *ring, u32 cqe, bool is_user,
+			struct ib_ucontext *ucontext,
+			struct mrsoft_abi_mmap *mi)
+{
+	if (!cqe || cqe > MRSOFT_MAX_CQE)
+		return -EINVAL;
+	return mrsoft_ring_init(ring, cqe, is_user ? sizeof(struct ib_uverbs_wc)
+						   : sizeof(struct ib_wc),
+				ucontext, mi);
+}
+
+/* The layout and the mapping apart, so that a test can have one of them. */
+static int cq_setup(struct mrsoft_cq *cq, struct mrsoft_stats *stats, u32 cqe,
+		    bool is_user, struct ib_ucontext *ucontext,
+		    struct mrsoft_abi_mmap *mi)
+{
+	int err;
+
+	spin_lock_init(&cq->lock);
+	cq->stats = stats;
+	cq->is_user = is_user;
+	cq->notify = 0;
+	cq->overflow = false;
+	err = cq_ring_init(&cq->ring, cqe, is_user, ucontext, mi);
+	if (err)
+		return err;
+	cq->ib.cqe = mrsoft_ring_capacity(&cq->ring);
+	return 0;
+}
+
+/**
+ * mrsoft_cq_init - set up a completion queue
+ * @cq: zeroed by the core
+ * @stats: where an overflow is counted
+ * @cqe: entries wanted; more may be had, ib.cqe says how many
+ * @ucontext: who polls it, NULL for the kernel
+ * @mi: with @ucontext: the reply
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EINVAL for no entries or more than MRSOFT_MAX_CQE; -ENOMEM.
+ */
+int mrsoft_cq_init(struct mrsoft_cq *cq, struct mrsoft_stats *stats, u32 cqe,
+		   struct ib_ucontext *ucontext, struct mrsoft_abi_mmap *mi)
+{
+	return cq_setup(cq, stats, cqe, ucontext, ucontext, mi);
+}
+
+/**
+ * mrsoft_cq_destroy - give up a completion queue
+ * @cq: no QP uses it any more
+ *
+ * Context: process, sleeps.
+ */
+void mrsoft_cq_destroy(struct mrsoft_cq *cq)
+{
+	mrsoft_ring_destroy(&cq->ring);
+}
+
+/**
+ * mrsoft_cq_resize_begin - allocate the ring that a CQ is to move to
+ * @cq: the CQ, in use
+ * @cqe: entries wanted
+ * @ucontext: who polls it, NULL for the kernel
+ * @mi: with @ucontext: the reply
+ * @ring: the new ring
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EINVAL for no entries or more than MRSOFT_MAX_CQE; -ENOMEM.  @cq is
+ * as it was.
+ */
+int mrsoft_cq_resize_begin(struct mrsoft_cq *cq, u32 cqe,
+			   struct ib_ucontext *ucontext,
+			   struct mrsoft_abi_mmap *mi,
+			   struct mrsoft_ring *ring)
+{
+	return cq_ring_init(ring, cqe, cq->is_user, ucontext, mi);
+}
+
+/**
+ * mrsoft_cq_resize_end - move a CQ to its new ring
+ * @cq: the CQ, in use; a user does not poll it meanwhile
+ * @ring: from mrsoft_cq_resize_begin(), used up in any case
+ *
+ * What is not polled moves along in order; what is armed stays armed; a CQ that
+ * has overflowed stays in error.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EINVAL when more entries are queued than fit: @cq is as it was.
+ */
+int mrsoft_cq_resize_end(struct mrsoft_cq *cq, struct mrsoft_ring *ring)
+{
+	unsigned long flags;
+	u32 unread;
+	int err;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	unread = mrsoft_ring_unread(&cq->ring);
+	err = mrsoft_ring_move(ring, &cq->ring, cq->ring.prod - unread, unread);
+	if (!err) {
+		swap(cq->ring, *ring);
+		cq->ib.cqe = mrsoft_ring_capacity(&cq->ring);
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	mrsoft_ring_destroy(ring);
+	return err;
+}
+
+/**
+ * mrsoft_cq_resize - change the size of a CQ
+ * @cq: the CQ, in use; a user does not poll it meanwhile
+ * @cqe: entries wanted; more may be had, ib.cqe says how many
+ * @ucontext: who polls it, NULL for the kernel
+ * @mi: with @ucontext: the reply
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EINVAL for no entries, more than MRSOFT_MAX_CQE or fewer than are
+ * queued; -ENOMEM.  On failure @cq is as it was.
+ */
+int mrsoft_cq_resize(struct mrsoft_cq *cq, u32 cqe,
+		     struct ib_ucontext *ucontext, struct mrsoft_abi_mmap *mi)
+{
+	struct mrsoft_ring ring;
+	int err;
+
+	err = mrsoft_cq_resize_begin(cq, cqe, ucontext, mi, &ring);
+	if (err)
+		return err;
+	return mrsoft_cq_resize_end(cq, &ring);
+}
+
+static void cq_raise_error(struct mrsoft_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ib.device,
+		.element.cq = &cq->ib,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (cq->ib.event_handler)
+		cq->ib.event_handler(&event, cq->ib.cq_context);
+}
+
+/**
+ * mrsoft_cq_post - add a completion, and tell the consumer if it asked for that
+ * @cq: the CQ
+ * @wc: the completion in the kernel's form, with its QP
+ * @solicited: the peer asked for an event; an error counts as one, IBA 11.4.2.2
+ *
+ * The event cannot be lost: the entry is published and what is armed is looked at
+ * under one lock, and mrsoft_cq_arm() arms and looks at the entries under the
+ * same.  Upcalls are made after unlocking.
+ *
+ * Context: any, without a lock of ours and not from a kernel consumer's own
+ * post call.
+ * Return: 0; -EOVERFLOW when the CQ was full, now or before: the completion is
+ * lost, IB_EVENT_CQ_ERR was raised the first time.
+ */
+int mrsoft_cq_post(struct mrsoft_cq *cq, const struct ib_wc *wc,
+		   bool solicited)
+{
+	bool first, notify;
+	unsigned long flags;
+
+	solicited |= wc->status != IB_WC_SUCCESS;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->overflow || !cq_push(cq, wc))
+		goto overflow;
+	notify = cq_take_notify(cq, solicited);
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	if (notify && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	return 0;
+
+overflow:
+	first = !cq->overflow;
+	cq->overflow = true;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	mrsoft_refuse(cq->stats, MRSOFT_R_CQ_OVERFLOW);
+	if (first)
+		cq_raise_error(cq);
+	return -EOVERFLOW;
+}
+
+/**
+ * mrsoft_cq_poll - take completions off a CQ of the kernel
+ * @cq: the CQ
+ * @n: at most so many
+ * @wc: filled
+ *
+ * Context: any.
+ * Return: how many, 0 when there are none; -EINVAL for a CQ of user space, which
+ * polls by itself.
+ */
+int mrsoft_cq_poll(struct mrsoft_cq *cq, int n, struct ib_wc *wc)
+{
+	unsigned long flags;
+	int i;
+
+	if (cq->is_user)
+		return -EINVAL;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	for (i = 0; i < n; i++) {
+		if (!mrsoft_ring_peek(&cq->ring, &wc[i], sizeof(*wc)))
+			break;
+		mrsoft_ring_pop(&cq->ring);
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return i;
+}
+
+/**
+ * mrsoft_cq_arm - ask for an event
+ * @cq: the CQ
+ * @flags: IB_CQ_SOLICITED or IB_CQ_NEXT_COMP, with IB_CQ_REPORT_MISSED_EVENTS
+ *
+ * A request for the next completion is not weakened by a later one for the next
+ * solicited completion, IBA 11.4.2.2.
+ *
+ * Context: any.
+ * Return: 1 when missed events are asked for and entries are queued (poll
+ * again), else 0.
+ */
+int mrsoft_cq_arm(struct mrsoft_cq *cq, enum ib_cq_notify_flags flags)
+{
+	unsigned long irq;
+	int missed = 0;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	if (cq->notify != IB_CQ_NEXT_COMP)
+		cq->notify = flags & IB_CQ_SOLICITED_MASK;
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		missed = mrsoft_ring_unread(&cq->ring) > 0;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return missed;
+}
+
+/**
+ * mrsoft_cq_pending - completions that are queued
+ * @cq: the CQ; of user space: as far as its consumer index tells
+ *
+ * Context: any.
+ * Return: entries, 0 .. ib.cqe.
+ */
+u32 mrsoft_cq_pending(struct mrsoft_cq *cq)
+{
+	unsigned long flags;
+	u32 unread;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	unread = mrsoft_ring_unread(&cq->ring);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return unread;
+}

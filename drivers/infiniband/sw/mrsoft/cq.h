@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * cq.h - completion queues
+ *
+ * Layer 2.
+ */
+#ifndef MRSOFT_CQ_H
+#define MRSOFT_CQ_H
+
+#include <linux/spinlock.h>
+
+#include "ring.h"
+#include "status.h"
+
+/**
+ * struct mrsoft_cq - completion queue
+ * @ib: the core's part, must be first
+ * @stats: I, the device's counters
+ * @lock: C, spin, irqsave: producer side, @notify, resize; for kernel CQs both sides
+ * @ring: C, elements are struct ib_uverbs_wc (user) or struct ib_wc (kernel)
+ * @is_user: I, layout
+ * @notify: C, what the consumer armed: IB_CQ_SOLICITED, IB_CQ_NEXT_COMP, 0
+ * @overflow: C, an entry was lost; the CQ accepts nothing more
+ */
+struct mrsoft_cq {
+	struct ib_cq ib;
+	struct mrsoft_stats *stats;
+	spinlock_t lock; /* as above */
+	struct mrsoft_ring ring;
+	bool is_user;
+	u8 notify;
+	bool overflow;
+};
+
+static inline struct mrsoft_cq *mrsoft_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct mrsoft_cq, ib);
+}
+
+/* Slots for @cqe entries; @ucontext NULL for the kernel.  Sets ib.cqe. */
+int mrsoft_cq_init(struct mrsoft_cq *cq, struct mrsoft_stats *stats, u32 cqe,
+		   struct ib_ucontext *ucontext, struct mrsoft_abi_mmap *mi);
+void mrsoft_cq_destroy(struct mrsoft_cq *cq);
+/* -EINVAL when fewer than the entries not yet polled. */
+int mrsoft_cq_resize(struct mrsoft_cq *cq, u32 cqe,
+		     struct ib_ucontext *ucontext, struct mrsoft_abi_mmap *mi);
+/*
+ * The same in two steps, for a caller that must write the reply in between and
+ * leave the CQ as it was when that fails: begin, reply, then end or, to give
+ * up, mrsoft_ring_destroy(@ring).  end has used up @ring in any case.
+ */
+int mrsoft_cq_resize_begin(struct mrsoft_cq *cq, u32 cqe,
+			   struct ib_ucontext *ucontext,
+			   struct mrsoft_abi_mmap *mi,
+			   struct mrsoft_ring *ring);
+int mrsoft_cq_resize_end(struct mrsoft_cq *cq, struct mrsoft_ring *ring);
+
+/*
+ * Adds a completion and makes the upcall that is due, after unlocking.
+ * Called without any lock of ours, any context but a kernel consumer's own
+ * post call.  -EOVERFLOW: the CQ was full: CQ_ERR was raised (once), the caller
+ * puts its QP into the error state.
+ */
+int mrsoft_cq_post(struct mrsoft_cq *cq, const struct ib_wc *wc,
+		   bool solicited);
+
+/* The verbs poll_cq, req_notify_cq, peek end here.  Kernel CQs only for poll. */
+int mrsoft_cq_poll(struct mrsoft_cq *cq, int n, struct ib_wc *wc);
+int mrsoft_cq_arm(struct mrsoft_cq *cq, enum ib_cq_notify_flags flags);
+u32 mrsoft_cq_pending(struct mrsoft_cq *cq);
+
+#endif /* MRSOFT_CQ_H */
