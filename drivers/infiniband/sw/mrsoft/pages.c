@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pages.c - where the bytes of a region are
+ *
+ * Owns:     pins of user pages, the table offset -> page, the page lists of fast
+ *           registration.
+ * Not here: who may touch the bytes (mr.c, mw.c), moving them (copy.c).
+ * Locks:    struct page_list.lock (spin, IRQ) orders map against commit; all
+ *           else does not change between construction and free.
+ * Lifetime: the caller drains accesses before commit and before free.
+ * Context:  constructors and free sleep; map, unmap and commit never do.
+ * Spec:     IBA Vol 1, 10.6.4 (registration), 10.6.3 (fast registration)
+ * Tests:    kunit/pages_kunit.c
+ */
+#include <linux/highmem.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_umem.h>
+
+#include "pages.h"
+
+enum pages_kind {
+	PAGES_TABLE,
+	PAGES_KERNEL,
+	PAGES_LIST,
+};
+
+/* Page frame numbers in one page: the unit that a table is allocated in. */
+#define PIECE_ENTRIES	(PAGE_SIZE / sizeof(unsigned long))
+#define PIECE_SHIFT	(PAGE_SHIFT - ilog2(sizeof(unsigned long)))
+
+/* Largest block: more would make no difference. */
+#define BLOCK_SHIFT_MAX	40u
+
+/**
+ * struct mrsoft_pages - where the bytes are; all I unless said otherwise
+ * @kind: enum pages_kind
+ * @shift: a block is 1 << @shift bytes, contiguous in physical memory
+ * @first: offset of the region's first byte in the first block
+ * @umem: the pins, NULL if the pages are not ours to unpin
+ * @pieces: PAGES_TABLE: pages of frame numbers, one for each block
+ * @num_pieces: entries of @pieces
+ */
+struct mrsoft_pages {
+	u8 kind;
+	u8 shift;
+	u64 first;
+	struct ib_umem *umem;
+	unsigned long **pieces;
+	u32 num_pieces;
+};
+
+/**
+ * struct page_map - one mapping of a fast-reg list
+ * @addr: kernel address of each MR page, aligned down to the page size
+ * @num: entries used
+ * @shift: MR page size, 1 << @shift bytes; it need not be the kernel's
+ * @first: offset of the first byte in the first MR page
+ * @iova: where ib_sg_to_pages() placed the first byte
+ * @length: bytes
+ */
+struct page_map {
+	u64 *addr;
+	u32 num;
+	u8 shift;
+	u64 first;
+	u64 iova;
+	u64 length;
+};
+
+/**
+ * struct page_list - PAGES_LIST
+ * @pages: common head
+ * @lock: orders a ULP that maps against a queue that commits
+ * @max: I, entries that each map has room for
+ * @fresh: the pending map is newer than the live one (@lock)
+ * @live: what accesses see; changes only in commit, with accesses drained
+ * @pending: what the next commit makes live (@lock)
+ * @walker: stands in for the ULP's ib_mr, so that page_list_add() finds the
+ *	list (@lock)
+ */
+struct page_list {
+	struct mrsoft_pages pages;
+	spinlock_t lock;	/* fresh, pending, walker */
+	u32 max;
+	bool fresh;
+	struct page_map live;
+	struct page_map pending;
+	struct ib_mr walker;
+};
+
+static struct page_list *to_list(struct mrsoft_pages *pages)
+{
+	return container_of(pages, struct page_list, pages);
+}
+
+/*
+ * A run is physically contiguous bytes of an sg table.  sg entries are split at
+ * the largest segment size, which says nothing about the memory, so neighbours
+ * are joined.
+ */
+struct run {
+	struct scatterlist *sg;
+	unsigned int left;
+	u64 start;
+	u64 end;
+};
+
+static void run_init(struct run *run, const struct sg_table *sgt)
+{
+	*run = (struct run){ .sg = sgt->sgl, .left = sgt->orig_nents };
+}
+
+static bool run_next(struct run *run)
+{
+	if (!run->left)
+		return false;
+	run->start = sg_phys(run->sg);
+	run->end = run->start;
+	while (run->left && sg_phys(run->sg) == run->end) {
+		run->end += run->sg->length;
+		run->sg = sg_next(run->sg);
+		run->left--;
+	}
+	return true;
+}
+
+/*
+ * The largest block that all inner boundaries of the runs are multiples of.
+ * With one run there are none, and one block is enough.
+ */
+static unsigned int table_shift(const struct sg_table *sgt)
+{
+	u64 bits = 0, last_end = 0;
+	bool first = true;
+	struct run run;
+
+	run_init(&run, sgt);
+	while (run_next(&run)) {
+		if (!first)
+			bits |= last_end | run.start;
+		last_end = run.end;
+		first = false;
+		cond_resched();
+	}
+	bits |= 1ull << BLOCK_SHIFT_MAX;
+	return __ffs64(bits);
+}
+
+static u64 table_blocks(const struct sg_table *sgt, unsigned int shift)
+{
+	struct run run;
+	u64 blocks = 0;
+
+	run_init(&run, sgt);
+	while (run_next(&run)) {
+		blocks += ((run.end - 1) >> shift) - (run.start >> shift) + 1;
+		cond_resched();
+	}
+	return blocks;
+}
+
+static void table_free(struct mrsoft_pages *pages)
+{
+	u32 i;
+
+	for (i = 0; i < pages->num_pieces; i++) {
+		free_page((unsigned long)pages->pieces[i]);
+		cond_resched();
+	}
+	kvfree(pages->pieces);
+}
+
+static int table_alloc(struct mrsoft_pages *pages, u64 blocks)
+{
+	u64 num = (blocks + PIECE_ENTRIES - 1) >> PIECE_SHIFT;
+	unsigned long page;
+
+	if (num > U32_MAX)
+		return -EINVAL;
+	pages->pieces = kvcalloc(num, sizeof(*pages->pieces),
+				 GFP_KERNEL_ACCOUNT);
+	if (!pages->pieces)
+		return -ENOMEM;
+	while (pages->num_pieces < num) {
+		page = __get_free_page(GFP_KERNEL_ACCOUNT);
+		if (!page)
+			goto err_free;
+		pages->pieces[pages->num_pieces++] = (unsigned long *)page;
+		cond_resched();
+	}
+	return 0;
+
+err_free:
+	table_free(pages);
+	return -ENOMEM;
+}
+
+static void table_fill(struct mrsoft_pages *pages, const struct sg_table *sgt)
+{
+	u64 size = 1ull << pages->shift;
+	u64 at, block = 0;
+	struct run run;
+
+	run_init(&run, sgt);
+	while (run_next(&run)) {
+		for (at = round_down(run.start, size); at < run.end;
+		     at += size) {
+			pages->pieces[block >> PIECE_SHIFT]
+				     [block & (PIECE_ENTRIES - 1)] =
+				PHYS_PFN(at);
+			block++;
+		}
+		cond_resched();
+	}
+}
+
+/**
+ * mrsoft_pages_sgt - look up pages by an sg table
+ * @sgt: pages, all but the first and last entry whole; not needed afterwards
+ * @skip: bytes before the first byte of the region
+ *
+ * The pages stay the caller's, who keeps them until after mrsoft_pages_free().
+ *
+ * Context: process, sleeps.
+ * Return: the pages or ERR_PTR: -ENOMEM; -EINVAL: more than can be counted.
+ */
+struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip)
+{
+	struct mrsoft_pages *pages;
+	unsigned int shift;
+	int err;
+
+	shift = table_shift(sgt);
+	if (WARN_ON_ONCE(shift < PAGE_SHIFT))
+		return ERR_PTR(-EINVAL);
+
+	pages = kzalloc_obj(*pages, GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return ERR_PTR(-ENOMEM);
+	pages->kind = PAGES_TABLE;
+	pages->shift = shift;
+	pages->first = (sg_phys(sgt->sgl) & ((1ull << shift) - 1)) + skip;
+
+	err = table_alloc(pages, table_blocks(sgt, shift));
+	if (err)
+		goto err_free;
+	table_fill(pages, sgt);
+	return pages;
+
+err_free:
+	kfree(pages);
+	return ERR_PTR(err);
+}
+
+/**
+ * mrsoft_pages_pin - pin memory of the calling process
+ * @ibdev: the device, for the core's accounting
+ * @start: user address of the first byte
+ * @length: bytes, not 0
+ * @access: IB_ACCESS_*, decides whether the pages are pinned for writing
+ *
+ * Context: process whose memory it is, sleeps.
+ * Return: the pages or ERR_PTR: what ib_umem_get_va() says, unchanged, or
+ * -ENOMEM.
+ */
+struct mrsoft_pages *mrsoft_pages_pin(struct ib_device *ibdev, u64 start,
+				      u64 length, int access)
+{
+	struct mrsoft_pages *pages;
+	struct ib_umem *umem;
+
+	might_sleep();
+	if (start != (unsigned long)start || length != (size_t)length)
+		return ERR_PTR(-EINVAL);
+	umem = ib_umem_get_va(ibdev, start, length, access);
+	if (IS_ERR(umem))
+		return ERR_CAST(umem);
+
+	pages = mrsoft_pages_sgt(&umem->sgt_append.sgt, ib_umem_offset(umem));
+	if (IS_ERR(pages))
+		goto err_release;
+	pages->umem = umem;
+	return pages;
+
+err_release:
+	ib_umem_release(umem);
+	return pages;
+}
+
+/**
+ * mrsoft_pages_repin - pin the same addresses with other rights
+ * @old: pages from mrsoft_pages_pin(), stays as it is
+ * @access: IB_ACCESS_*
+ *
+ * Context: process whose memory it is, sleeps.
+ * Return: new pages or ERR_PTR: -EACCES: another process pinned them, its
+ * addresses mean nothing here; or as mrsoft_pages_pin().
+ */
+struct mrsoft_pages *mrsoft_pages_repin(const struct mrsoft_pages *old,
+					int access)
+{
+	struct ib_umem *umem = old->umem;
+
+	if (!umem || umem->owning_mm != current->mm)
+		return ERR_PTR(-EACCES);
+	return mrsoft_pages_pin(umem->ibdev, umem->address, umem->length,
+				access);
+}
+
+/**
+ * mrsoft_pages_kernel - all of the kernel's memory
+ *
+ * The device has no DMA of its own, so a DMA address is a kernel address (see
+ * ib_uses_virt_dma()).  Kernel consumers are trusted with it.
+ *
+ * Context: process, sleeps.
+ * Return: the pages or ERR_PTR: -ENOMEM.
+ */
+struct mrsoft_pages *mrsoft_pages_kernel(void)
+{
+	struct mrsoft_pages *pages = kzalloc_obj(*pages);
+
+	if (!pages)
+		return ERR_PTR(-ENOMEM);
+	pages->kind = PAGES_KERNEL;
+	return pages;
+}
+
+/**
+ * mrsoft_pages_list - an empty list for fast registration
+ * @max: MR pages that it has room for
+ *
+ * Context: process, sleeps.
+ * Return: the pages or ERR_PTR: -ENOMEM.
+ */
+struct mrsoft_pages *mrsoft_pages_list(u32 max)
+{
+	struct page_list *list = kzalloc_obj(*list);
+
+	if (!list)
+		return ERR_PTR(-ENOMEM);
+	list->pages.kind = PAGES_LIST;
+	spin_lock_init(&list->lock);
+	list->max = max;
+	list->live.addr = kvcalloc(max, sizeof(u64), GFP_KERNEL);
+	list->pending.addr = kvcalloc(max, sizeof(u64), GFP_KERNEL);
+	if (!list->live.addr || !list->pending.addr)
+		goto err_free;
+	return &list->pages;
+
+err_free:
+	mrsoft_pages_free(&list->pages);
+	return ERR_PTR(-ENOMEM);
+}
+
+/**
+ * mrsoft_pages_free - unpin and free
+ * @pages: nobody accesses them any more
+ *
+ * Context: process, sleeps.
+ */
+void mrsoft_pages_free(struct mrsoft_pages *pages)
+{
+	struct page_list *list;
+
+	might_sleep();
+	switch (pages->kind) {
+	case PAGES_TABLE:
+		table_free(pages);
+		if (pages->umem)
+			ib_umem_release(pages->umem);
+		kfree(pages);
+		break;
+	case PAGES_KERNEL:
+		kfree(pages);
+		break;
+	case PAGES_LIST:
+		list = to_list(pages);
+		kvfree(list->live.addr);
+		kvfree(list->pending.addr);
+		kfree(list);
+		break;
+	}
+}
+
+/**
+ * mrsoft_pages_writable - were the pages pinned for writing?
+ * @pages: from any constructor
+ *
+ * Context: any.
+ * Return: false for pages pinned for reading, and for pages not pinned here.
+ */
+bool mrsoft_pages_writable(const struct mrsoft_pages *pages)
+{
+	return pages->umem && pages->umem->writable;
+}
+
+/**
+ * mrsoft_pages_shift - size of the blocks of the lookup
+ * @pages: from mrsoft_pages_pin() or mrsoft_pages_sgt()
+ *
+ * Context: any.
+ * Return: log2 of the bytes.
+ */
+unsigned int mrsoft_pages_shift(const struct mrsoft_pages *pages)
+{
+	return pages->shift;
+}
+
+/* ib_sg_to_pages() gives one MR page; an error ends the walk there. */
+static int page_list_add(struct ib_mr *walker, u64 addr)
+{
+	struct page_list *list = container_of(walker, struct page_list, walker);
+
+	lockdep_assert_held(&list->lock);
+	if (list->pending.num == list->max)
+		return -ENOMEM;
+	list->pending.addr[list->pending.num++] = addr;
+	return 0;
+}
+
+/**
+ * mrsoft_pages_list_map - fill the list that the next commit makes live
+ * @pages: from mrsoft_pages_list()
+ * @ibmr: its @page_size says the size of an MR page; gets @iova and @length
+ * @sg: DMA mapped entries
+ * @nents: entries of @sg
+ * @sg_offset: bytes to skip in the first entry, and out: in the first entry not
+ *	taken; may be NULL
+ *
+ * The live list, which a valid key may be using, is not touched.
+ *
+ * Context: any.
+ * Return: entries taken whole, or -EINVAL: page size or offset make no sense;
+ * -ENOMEM: not even one entry fits.
+ */
+int mrsoft_pages_list_map(struct mrsoft_pages *pages, struct ib_mr *ibmr,
+			  struct scatterlist *sg, int nents,
+			  unsigned int *sg_offset)
+{
+	struct page_list *list = to_list(pages);
+	struct page_map *map = &list->pending;
+	unsigned long flags;
+	int num;
+
+	if (!is_power_of_2(ibmr->page_size))
+		return -EINVAL;
+
+	spin_lock_irqsave(&list->lock, flags);
+	list->fresh = false;
+	map->num = 0;
+	list->walker.page_size = ibmr->page_size;
+	num = ib_sg_to_pages(&list->walker, sg, nents, sg_offset,
+			     page_list_add);
+	if (num >= 0) {
+		map->shift = ilog2(ibmr->page_size);
+		map->iova = list->walker.iova;
+		map->length = list->walker.length;
+		map->first = map->iova & (ibmr->page_size - 1);
+		list->fresh = true;
+		ibmr->iova = map->iova;
+		ibmr->length = map->length;
+	}
+	spin_unlock_irqrestore(&list->lock, flags);
+	return num;
+}
+
+/**
+ * mrsoft_pages_list_commit - make the mapped list live
+ * @pages: from mrsoft_pages_list(); nobody accesses it now
+ * @iova: out, first address as it was mapped
+ * @length: out, bytes
+ *
+ * Without a new map since the last commit the old mapping stays.
+ *
+ * Context: any.
+ */
+void mrsoft_pages_list_commit(struct mrsoft_pages *pages, u64 *iova,
+			      u64 *length)
+{
+	struct page_list *list = to_list(pages);
+	unsigned long flags;
+
+	spin_lock_irqsave(&list->lock, flags);
+	if (list->fresh)
+		swap(list->live, list->pending);
+	list->fresh = false;
+	*iova = list->live.iova;
+	*length = list->live.length;
+	spin_unlock_irqrestore(&list->lock, flags);
+}
+
+static void *table_map(const struct mrsoft_pages *pages, u64 offset,
+		       size_t *len)
+{
+	u64 at = pages->first + offset;
+	u64 block = at >> pages->shift;
+	u64 in_block = at & ((1ull << pages->shift) - 1);
+	u64 room = (1ull << pages->shift) - in_block;
+	unsigned long pfn;
+
+	if (WARN_ON_ONCE(block >> PIECE_SHIFT >= pages->num_pieces))
+		return NULL;
+	pfn = pages->pieces[block >> PIECE_SHIFT][block & (PIECE_ENTRIES - 1)];
+	pfn += in_block >> PAGE_SHIFT;
+	/* where mappings are made page by page the next page is elsewhere */
+	if (IS_ENABLED(CONFIG_KMAP_LOCAL))
+		room = PAGE_SIZE - offset_in_page(at);
+	*len = min_t(u64, *len, room);
+	return kmap_local_page(pfn_to_page(pfn)) + offset_in_page(at);
+}
+
+static void *list_map(const struct page_map *map, u64 offset, size_t *len)
+{
+	u64 at = map->first + offset;
+	u64 size = 1ull << map->shift;
+	u64 in_page = at & (size - 1);
+
+	if (WARN_ON_ONCE(at >> map->shift >= map->num))
+		return NULL;
+	*len = min_t(u64, *len, size - in_page);
+	return ib_virt_dma_to_ptr(map->addr[at >> map->shift] + in_page);
+}
+
+/**
+ * mrsoft_pages_map - reach the bytes from an offset on
+ * @pages: from any constructor
+ * @offset: bytes from the first byte of the region, below its length
+ * @len: in: bytes wanted, not 0; out: bytes that can be reached in one go
+ *
+ * Kernel addresses are handed out as they are: mrsoft_pages_unmap() ignores
+ * them, like kunmap_local() ignores a page that was never in high memory.
+ *
+ * Context: any.  No sleep until mrsoft_pages_unmap().
+ * Return: address of the first byte; NULL: the page is not present.
+ */
+void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len)
+{
+	switch (pages->kind) {
+	case PAGES_TABLE:
+		return table_map(pages, offset, len);
+	case PAGES_LIST:
+		return list_map(&to_list(pages)->live, offset, len);
+	default:
+		return ib_virt_dma_to_ptr(offset);
+	}
+}
+
+/**
+ * mrsoft_pages_unmap - undo mrsoft_pages_map()
+ * @addr: what it returned, not NULL; newest mapping first
+ *
+ * Context: as mrsoft_pages_map().
+ */
+void mrsoft_pages_unmap(void *addr)
+{
+	kunmap_local(addr);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * pages.h - where the bytes of a region are
+ *
+ * Layer 1, below mr.h.  Knows nothing of keys, rights or QPs: offsets here are
+ * bytes from the first byte of the region, already checked by the caller.
+ */
+#ifndef MRSOFT_PAGES_H
+#define MRSOFT_PAGES_H
+
+#include <linux/scatterlist.h>
+#include <rdma/ib_verbs.h>
+
+struct mrsoft_pages;
+
+/*
+ * Sources of bytes.  Each returns an ERR_PTR() on failure and leaves nothing
+ * behind; mrsoft_pages_free() undoes it (may sleep, unpins).
+ */
+struct mrsoft_pages *mrsoft_pages_pin(struct ib_device *ibdev, u64 start,
+				      u64 length, int access);
+/* The same addresses of the same process once more, with other rights. */
+struct mrsoft_pages *mrsoft_pages_repin(const struct mrsoft_pages *old,
+					int access);
+/* All of the kernel's linear map; offset is then a kernel virtual address. */
+struct mrsoft_pages *mrsoft_pages_kernel(void);
+/* An empty page list for fast registration, for up to @max pages. */
+struct mrsoft_pages *mrsoft_pages_list(u32 max);
+/* Pages that somebody else keeps, as @sgt lists them, from byte @skip on. */
+struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip);
+void mrsoft_pages_free(struct mrsoft_pages *pages);
+
+/* Were the pages pinned for writing?  False for none that are pinned. */
+bool mrsoft_pages_writable(const struct mrsoft_pages *pages);
+/* Size of the blocks that the pages are looked up in, as a power of two. */
+unsigned int mrsoft_pages_shift(const struct mrsoft_pages *pages);
+
+/*
+ * Fast registration: fill the list that the next REG_MR will use, then make it
+ * live.  map() returns the number of sg entries taken, like ib_map_mr_sg().
+ * commit() may run in any context and is called with the key unpublished.
+ * *@iova is where map() found the first byte: the ULP may have moved
+ * ib_mr.iova since.
+ */
+int mrsoft_pages_list_map(struct mrsoft_pages *pages, struct ib_mr *ibmr,
+			  struct scatterlist *sg, int nents,
+			  unsigned int *sg_offset);
+void mrsoft_pages_list_commit(struct mrsoft_pages *pages, u64 *iova,
+			      u64 *length);
+
+/*
+ * One contiguous piece: the address of the byte at @offset and in *@len how many
+ * bytes (at most *@len) follow it in the same mapping.  The address is a
+ * kmap_local mapping; NULL if the page is not present.  Pieces are unmapped
+ * in reverse order of mapping.
+ */
+void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len);
+void mrsoft_pages_unmap(void *addr);
+
+#endif /* MRSOFT_PAGES_H */
