@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mr.c - memory regions: register, re-register, deregister, fast registration
+ *
+ * Owns:     the states of a region and what may change them.
+ * Not here: the table and its check (key.c), where bytes are (pages.c), windows
+ *           (mw.c), verbs arguments.
+ * Locks:    key.lock (mutex) orders changes of a region; accesses do not take it.
+ * Lifetime: published -> unpublished -> drained -> unpinned -> freed after RCU.
+ * Context:  process, sleeps.
+ * Spec:     IBA Vol 1, 10.6 (memory management), 11.2.8 (verbs)
+ * Tests:    kunit/mr_kunit.c, kunit/model_kunit.c
+ */
+#include <linux/bug.h>
+#include <linux/slab.h>
+
+#include "limits.h"
+#include "mr.h"
+
+/* Granted by the device; the optional range is accepted and forgotten. */
+#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MRSOFT_REMOTE_RIGHTS | \
+			 IB_ACCESS_MW_BIND)
+#define MR_ACCESS_KNOWN	(MR_ACCESS | IB_ZERO_BASED | IB_ACCESS_HUGETLB | \
+			 IB_ACCESS_OPTIONAL)
+
+static int access_check(int access)
+{
+	if (access & IB_ACCESS_ON_DEMAND)
+		return -EOPNOTSUPP;
+	if (access & ~MR_ACCESS_KNOWN)
+		return -EOPNOTSUPP;
+	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
+	    !(access & IB_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
+static int range_check(u64 iova, u64 length)
+{
+	if (!length || length > MRSOFT_MAX_MR_SIZE)
+		return -EINVAL;
+	if (length - 1 > U64_MAX - iova)
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * An MR around @pages, in the table and counted in its PD, not published.
+ * @pages may be an ERR_PTR(); they are freed if this fails.
+ */
+static struct mrsoft_mr *mr_create(struct mrsoft_table *table,
+				   struct mrsoft_pd *pd,
+				   enum mrsoft_key_kind kind,
+				   struct mrsoft_pages *pages)
+{
+	struct mrsoft_mr *mr;
+	int err;
+
+	if (IS_ERR(pages))
+		return ERR_CAST(pages);
+	mr = kzalloc_obj(*mr, GFP_KERNEL_ACCOUNT);
+	if (!mr) {
+		err = -ENOMEM;
+		goto err_pages;
+	}
+	mrsoft_key_init(&mr->key, kind, pd);
+	mr->key.pages = pages;
+	err = mrsoft_key_insert(table, &mr->key);
+	if (err)
+		goto err_mr;
+	atomic_inc(&pd->regions);
+	mr->ib.lkey = mr->key.key;
+	mr->ib.rkey = mr->key.key;
+	mr->ib.page_size = PAGE_SIZE;
+	return mr;
+
+err_mr:
+	kfree(mr);
+err_pages:
+	mrsoft_pages_free(pages);
+	return ERR_PTR(err);
+}
+
+static void mr_set_range(struct mrsoft_mr *mr, u64 iova, u64 length)
+{
+	mr->key.iova = iova;
+	mr->key.length = length;
+	mr->ib.iova = iova;
+	mr->ib.length = length;
+}
+
+/**
+ * mrsoft_mr_reg_user - register memory of the calling process
+ * @table: the device's table
+ * @pd: whose region it becomes
+ * @start: user address of the first byte
+ * @length: bytes
+ * @iova: address of the first byte in work requests; 0 with IB_ZERO_BASED
+ * @access: IB_ACCESS_*
+ *
+ * Context: process, sleeps.
+ * Return: the region or ERR_PTR: -EINVAL: empty, too long, wraps, or remote
+ * write without local write; -EOPNOTSUPP: unknown access bits or on demand;
+ * -ENOMEM; or what pinning says, unchanged.  IBA 11.2.8.2.
+ */
+struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
+				     struct mrsoft_pd *pd, u64 start,
+				     u64 length, u64 iova, int access)
+{
+	struct mrsoft_mr *mr;
+	int err;
+
+	if (access & IB_ZERO_BASED)
+		iova = 0;
+	err = access_check(access);
+	if (!err)
+		err = range_check(iova, length);
+	if (err)
+		return ERR_PTR(err);
+
+	mr = mr_create(table, pd, MRSOFT_KEY_MR_USER,
+		       mrsoft_pages_pin(pd->ib.device, start, length, access));
+	if (IS_ERR(mr))
+		return mr;
+	mr_set_range(mr, iova, length);
+	mr->key.access = access & MR_ACCESS;
+	mrsoft_key_publish(&mr->key);
+	return mr;
+}
+
+/**
+ * mrsoft_mr_get_dma - all of the kernel's memory, for its own consumers
+ * @table: the device's table
+ * @pd: a PD of the kernel
+ * @access: IB_ACCESS_*
+ *
+ * A user's QP is in another PD, so it cannot use this key.
+ *
+ * Context: process, sleeps.
+ * Return: the region or ERR_PTR: -EINVAL, -EOPNOTSUPP: access; -ENOMEM.
+ */
+struct mrsoft_mr *mrsoft_mr_get_dma(struct mrsoft_table *table,
+				    struct mrsoft_pd *pd, int access)
+{
+	struct mrsoft_mr *mr;
+	int err = access_check(access);
+
+	if (err)
+		return ERR_PTR(err);
+	mr = mr_create(table, pd, MRSOFT_KEY_MR_DMA, mrsoft_pages_kernel());
+	if (IS_ERR(mr))
+		return mr;
+	mr_set_range(mr, 0, U64_MAX);
+	mr->key.access = access & MR_ACCESS & ~IB_ACCESS_MW_BIND;
+	mrsoft_key_publish(&mr->key);
+	return mr;
+}
+
+/**
+ * mrsoft_mr_alloc_fast - a region for fast registration, not valid yet
+ * @table: the device's table
+ * @pd: whose region it becomes
+ * @max_pages: MR pages that it can map
+ *
+ * Context: process, sleeps.
+ * Return: the region or ERR_PTR: -EINVAL: none or too many pages; -ENOMEM.
+ */
+struct mrsoft_mr *mrsoft_mr_alloc_fast(struct mrsoft_table *table,
+				       struct mrsoft_pd *pd, u32 max_pages)
+{
+	if (!max_pages || max_pages > MRSOFT_MAX_FAST_REG_PAGES)
+		return ERR_PTR(-EINVAL);
+	return mr_create(table, pd, MRSOFT_KEY_MR_FAST,
+			 mrsoft_pages_list(max_pages));
+}
+
+/**
+ * mrsoft_mr_dereg - deregister a region
+ * @mr: the region; gone on success
+ *
+ * Unpublish, drain, free: on success no key resolves to the region, no copy
+ * through it is running or will ever run, its pages are unpinned and its PD
+ * does not count it.  Waits only for copies that run now, and for whoever
+ * is changing this entry, which is short for the same reason.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EBUSY: windows are bound, nothing has changed.  IBA 11.2.8.5.
+ */
+int mrsoft_mr_dereg(struct mrsoft_mr *mr)
+{
+	struct mrsoft_key *key = &mr->key;
+
+	might_sleep();
+	mutex_lock(&key->lock);
+	if (!mrsoft_key_claim(key)) {
+		mutex_unlock(&key->lock);
+		return -EBUSY;
+	}
+	key->dead = true;
+	mrsoft_key_unpublish(key);
+	mutex_unlock(&key->lock);
+
+	mrsoft_key_remove(key);
+	mrsoft_pages_free(key->pages);
+	atomic_dec(&key->pd->regions);
+	/* lookups and an invalidate that came too late may look at the head */
+	mrsoft_key_put(key);
+	return 0;
+}
+
+/* New pages for a rereg, NULL if the old ones do.  Nothing has changed yet. */
+static struct mrsoft_pages *rereg_pages(struct mrsoft_mr *mr, int flags,
+					u64 start, u64 length, int access,
+					struct mrsoft_pd *pd)
+{
+	struct mrsoft_pages *pages = mr->key.pages;
+
+	if (flags & IB_MR_REREG_TRANS)
+		return mrsoft_pages_pin(pd->ib.device, start, length, access);
+	if (ib_access_writable(access) && !mrsoft_pages_writable(pages))
+		return mrsoft_pages_repin(pages, access);
+	return NULL;
+}
+
+static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 iova,
+		       u64 length, int access)
+{
+	int err = 0;
+
+	if (mr->key.kind != MRSOFT_KEY_MR_USER)
+		return -EINVAL;
+	if (!flags)
+		return -EINVAL;
+	if (flags & ~IB_MR_REREG_SUPPORTED)
+		return -EOPNOTSUPP;
+	if (flags & IB_MR_REREG_ACCESS)
+		err = access_check(access);
+	if (!err && flags & IB_MR_REREG_TRANS)
+		err = range_check(iova, length);
+	return err;
+}
+
+/**
+ * mrsoft_mr_rereg - change PD, access or translation of a region
+ * @mr: a user's region
+ * @flags: IB_MR_REREG_*, any combination; the rest is used as it says
+ * @start: user address of the first byte
+ * @length: bytes
+ * @iova: address of the first byte in work requests; 0 with IB_ZERO_BASED
+ * @access: IB_ACCESS_*
+ * @pd: the new PD
+ *
+ * The key stays the same.  Accesses while the region changes are refused or see
+ * all of the old or all of the new one.
+ *
+ * Context: process whose memory it is, sleeps.  The core keeps dereg of @mr away
+ * meanwhile (the uobject is locked for writing).
+ * Return: 0, or the region is as before: -EBUSY: windows are bound; -EINVAL: not
+ * a user's region; -EACCES: write access to memory that another process
+ * pinned for reading; or as mrsoft_mr_reg_user().  IBA 11.2.8.6.
+ */
+int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
+		    u64 iova, int access, struct mrsoft_pd *pd)
+{
+	struct mrsoft_key *key = &mr->key;
+	struct mrsoft_pages *pages;
+	int err;
+
+	might_sleep();
+	if (flags & IB_MR_REREG_ACCESS && access & IB_ZERO_BASED)
+		iova = 0;
+	err = rereg_check(mr, flags, iova, length, access);
+	if (err)
+		return err;
+
+	mutex_lock(&key->lock);
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = key->access;
+	if (!(flags & IB_MR_REREG_PD))
+		pd = key->pd;
+	pages = rereg_pages(mr, flags, start, length, access, pd);
+	if (IS_ERR(pages)) {
+		err = PTR_ERR(pages);
+		goto unlock;
+	}
+	err = -EBUSY;
+	if (!mrsoft_key_claim(key))
+		goto free_pages;
+	err = 0;
+
+	mrsoft_key_unpublish(key);
+	if (pages)
+		swap(key->pages, pages);
+	if (flags & IB_MR_REREG_TRANS)
+		mr_set_range(mr, iova, length);
+	key->access = access & MR_ACCESS;
+	atomic_inc(&pd->regions);
+	atomic_dec(&key->pd->regions);
+	key->pd = pd;
+	mrsoft_key_publish(key);
+	mrsoft_key_release(key);
+free_pages:
+	if (pages)
+		mrsoft_pages_free(pages);
+unlock:
+	mutex_unlock(&key->lock);
+	return err;
+}
+
+/* --- fast registration ---------------------------------------------------- */
+
+/**
+ * mrsoft_mr_map_sg - say what the next REG_MR will map
+ * @mr: from mrsoft_mr_alloc_fast(), with @mr->ib.page_size set by the core
+ * @sg: DMA mapped entries
+ * @nents: entries of @sg
+ * @sg_offset: bytes to skip in the first entry, may be NULL
+ *
+ * Does not touch what a valid key maps now.
+ *
+ * Context: any.
+ * Return: entries taken, or -EINVAL, -ENOMEM as mrsoft_pages_list_map().
+ */
+int mrsoft_mr_map_sg(struct mrsoft_mr *mr, struct scatterlist *sg, int nents,
+		     unsigned int *sg_offset)
+{
+	if (mr->key.kind != MRSOFT_KEY_MR_FAST)
+		return -EINVAL;
+	return mrsoft_pages_list_map(mr->key.pages, &mr->ib, sg, nents,
+				     sg_offset);
+}
+
+static enum mrsoft_reason fast_reg_locked(struct mrsoft_mr *mr,
+					  const struct mrsoft_pd *pd,
+					  u32 new_key, int access)
+{
+	struct mrsoft_key *key = &mr->key;
+	u64 iova, length;
+
+	if (key->dead)
+		return MRSOFT_R_KEY_STALE;
+	if (key->pd != pd)
+		return MRSOFT_R_WRONG_PD;
+	if (key->published)
+		return MRSOFT_R_KEY_INVALID;
+	if (new_key >> 8 != key->index)
+		return MRSOFT_R_KEY_UNKNOWN;
+	switch (access_check(access)) {
+	case 0:
+		break;
+	case -EINVAL:
+		return MRSOFT_R_NO_LOCAL_WRITE;
+	default:
+		return MRSOFT_R_OPCODE;
+	}
+	mrsoft_pages_list_commit(key->pages, &iova, &length);
+	/* the ULP may have chosen other addresses for the same bytes */
+	key->iova = access & IB_ZERO_BASED ? 0 : mr->ib.iova;
+	key->length = length;
+	key->access = access & MR_ACCESS;
+	WRITE_ONCE(key->key, new_key);
+	mrsoft_key_publish(key);
+	return MRSOFT_R_NONE;
+}
+
+/**
+ * mrsoft_mr_fast_reg - REG_MR: make a mapped region valid
+ * @table: the device's table
+ * @pd: of the QP that executes it
+ * @mr: the region, not valid now
+ * @key: its key from now on; differs from the last one in the low byte only
+ * @access: IB_ACCESS_*
+ *
+ * Without a new map since the last time the old mapping becomes valid again.
+ * A refusal is counted here.
+ *
+ * Context: process, sleeps.
+ * Return: MRSOFT_R_NONE; MRSOFT_R_KEY_KIND: not for fast registration;
+ * MRSOFT_R_WRONG_PD; MRSOFT_R_KEY_INVALID: valid already;
+ * MRSOFT_R_KEY_UNKNOWN: @key is not one of this region;
+ * MRSOFT_R_NO_LOCAL_WRITE: remote write or atomic without it;
+ * MRSOFT_R_OPCODE: unknown access bits.  IBA 10.6.3.
+ */
+enum mrsoft_reason mrsoft_mr_fast_reg(struct mrsoft_table *table,
+				      const struct mrsoft_pd *pd,
+				      struct mrsoft_mr *mr, u32 key,
+				      int access)
+{
+	enum mrsoft_reason reason;
+
+	might_sleep();
+	if (mr->key.kind != MRSOFT_KEY_MR_FAST || mr->key.table != table)
+		return mrsoft_refuse(table->stats, MRSOFT_R_KEY_KIND);
+	mutex_lock(&mr->key.lock);
+	reason = fast_reg_locked(mr, pd, key, access);
+	mutex_unlock(&mr->key.lock);
+	return reason ? mrsoft_refuse(table->stats, reason) : reason;
+}
+
+static enum mrsoft_reason invalidate_locked(struct mrsoft_key *key,
+					    const struct mrsoft_pd *pd,
+					    u32 rkey, bool remote)
+{
+	lockdep_assert_held(&key->lock);
+	if (key->dead || key->key != rkey)
+		return MRSOFT_R_KEY_STALE;
+	if (key->pd != pd)
+		return MRSOFT_R_WRONG_PD;
+	if (!key->published)
+		return MRSOFT_R_KEY_INVALID;
+	/* a region without remote rights has no rkey that a peer could name */
+	if (remote && !(key->access & MRSOFT_REMOTE_RIGHTS))
+		return MRSOFT_R_KEY_KIND;
+	if (!mrsoft_key_claim(key))
+		return MRSOFT_R_MR_BUSY;
+	mrsoft_key_unpublish(key);
+	mrsoft_key_release(key);
+	return MRSOFT_R_NONE;
+}
+
+/**
+ * mrsoft_mr_invalidate - make a fast-registered region not valid
+ * @key: its entry, from mrsoft_key_get()
+ * @pd: of the QP that executes it
+ * @rkey: the full key that was named
+ * @remote: a peer named it
+ *
+ * On success no copy through the old key is running any more.  The caller
+ * counts a refusal.
+ *
+ * Context: process, sleeps.
+ * Return: MRSOFT_R_NONE; MRSOFT_R_KEY_KIND: a user's or DMA region, or remote and
+ * without remote rights; MRSOFT_R_KEY_STALE: another key is the live one,
+ * or the region is gone; MRSOFT_R_WRONG_PD; MRSOFT_R_KEY_INVALID: not valid
+ * now; MRSOFT_R_MR_BUSY: windows are bound.  Nothing has changed then.
+ * IBA 10.6.5.
+ */
+enum mrsoft_reason mrsoft_mr_invalidate(struct mrsoft_key *key,
+					const struct mrsoft_pd *pd, u32 rkey,
+					bool remote)
+{
+	enum mrsoft_reason reason;
+
+	might_sleep();
+	if (key->kind != MRSOFT_KEY_MR_FAST)
+		return MRSOFT_R_KEY_KIND;
+	mutex_lock(&key->lock);
+	reason = invalidate_locked(key, pd, rkey, remote);
+	mutex_unlock(&key->lock);
+	return reason;
+}
