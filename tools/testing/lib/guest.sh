@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# guest.sh - for suites that run in a test machine: reporting and set-up
+#
+# A suite (tools/testing/suites/NAME.sh) sources this, calls t_plan_start NAME,
+# reports each case and ends with t_done.  The report is KTAP in
+# $MRSOFT_RESULTS/NAME.ktap; without its plan line the suite has failed.
+#
+# Environment, from the machine:
+#   MRSOFT_KO       mrsoft.ko for this kernel     MRSOFT_KUNIT  kunit/*.ko
+#   MRSOFT_BIN      programs of selftests/        MRSOFT_SRC    the tree
+#   MRSOFT_RESULTS  writable, kept on the host    MRSOFT_MACHINE  uml-plain, vm-6.1, ...
+
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/ktap.sh"
+
+# wait_for SECONDS CMD... - poll until CMD succeeds.
+wait_for()
+{
+	local limit=$1 end
+
+	shift
+	end=$((SECONDS + limit))
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+
+# load_rdma - the stock modules below and beside mrsoft.
+load_rdma()
+{
+	local module
+
+	# built in, in UML: modprobe finds nothing to do
+	for module in ib_core ib_uverbs ib_umad rdma_cm rdma_ucm udp_tunnel \
+		ip6_udp_tunnel dummy veth; do
+		modprobe "$module" 2>/dev/null
+	done
+	wait_for 5 test -e /dev/infiniband/rdma_cm
+}
+
+# load_mrsoft [PARAMETER=VALUE...]
+load_mrsoft()
+{
+	load_rdma
+	grep -q '^mrsoft ' /proc/modules || insmod "$MRSOFT_KO" "$@"
+}
+
+# unload_mrsoft - must end soon, whoever has a device open.
+unload_mrsoft()
+{
+	timeout 30 rmmod mrsoft
+}
+
+# make_dummy NAME [ADDRESS/LEN...] - a dummy netdev that is up.
+make_dummy()
+{
+	local name=$1 address
+
+	shift
+	ip link add "$name" type dummy || return 1
+	for address in "$@"; do
+		ip addr add "$address" dev "$name" || return 1
+	done
+	ip link set "$name" up
+}
+
+# add_link NAME NETDEV [TYPE] - an RDMA device; returns when its port is active
+# and its GID table is filled.  TYPE is mrsoft, or LINK_TYPE.
+add_link()
+{
+	rdma link add "$1" type "${3:-${LINK_TYPE:-mrsoft}}" netdev "$2" || return 1
+	wait_for 10 grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state" &&
+		wait_for 10 grep -qv '^0000:0000:0000:0000:0000:0000:0000:0000$' \
+			"/sys/class/infiniband/$1/ports/1/gids/0"
+}
+
+del_link()
+{
+	timeout 30 rdma link del "$1"
+}
+
+# listener_up PORT - does anybody listen on this TCP port?
+listener_up()
+{
+	ss -Hltn "sport = :$1" | grep -q .
+}
+
+# gid_index DEVICE ADDRESS - the RoCEv2 GID index of an IPv4 or IPv6 address.
+gid_index()
+{
+	local dir=/sys/class/infiniband/$1/ports/1 want i
+
+	case $2 in
+	*:*)
+		want=$(python3 -Sc 'import ipaddress, sys
+print(ipaddress.IPv6Address(sys.argv[1]).exploded)' "$2")
+		;;
+	*)
+		# shellcheck disable=SC2046
+		want=$(printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' \
+			$(echo "$2" | tr . ' '))
+		;;
+	esac
+	for i in "$dir"/gids/*; do
+		i=${i##*/}
+		[ "$(cat "$dir/gids/$i")" = "$want" ] || continue
+		grep -q v2 "$dir/gid_attrs/types/$i" 2>/dev/null || continue
+		echo "$i"
+		return 0
+	done
+	return 1
+}
