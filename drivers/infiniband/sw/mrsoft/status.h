@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * status.h - what a responder answers, and the reasons behind a refusal
+ *
+ * Layer 0: pure.  Statuses map by table to ib_wc_status; reasons have a name
+ * and a text and are counted in struct mrsoft_stats.
+ */
+#ifndef MRSOFT_STATUS_H
+#define MRSOFT_STATUS_H
+
+#include <linux/atomic.h>
+#include <rdma/ib_verbs.h>
+#include <uapi/rdma/mrsoft.h>
+
+/**
+ * enum mrsoft_status - the responder's answer to a message or a part of it
+ * @MRSOFT_S_OK: done as asked
+ * @MRSOFT_S_RNR: no receive WQE now, try again after the RNR timer
+ * @MRSOFT_S_SILENT: nobody answers: no such QP, not ready, wrong PSN
+ * @MRSOFT_S_INV_REQ: invalid request (NAK 1)
+ * @MRSOFT_S_REM_ACCESS: remote access error (NAK 2)
+ * @MRSOFT_S_REM_OP: remote operational error (NAK 3)
+ * @MRSOFT_S_LOC_PROT: the requester's own side of a segment was refused
+ */
+enum mrsoft_status {
+	MRSOFT_S_OK,
+	MRSOFT_S_RNR,
+	MRSOFT_S_SILENT,
+	MRSOFT_S_INV_REQ,
+	MRSOFT_S_REM_ACCESS,
+	MRSOFT_S_REM_OP,
+	MRSOFT_S_LOC_PROT,
+	MRSOFT_S_COUNT
+};
+
+/**
+ * struct mrsoft_stats - what a device counts
+ * @reasons: refusals, by &enum mrsoft_reason
+ * @tx_msgs: messages finished by requesters
+ * @rx_msgs: messages finished by responders
+ * @tx_bytes: payload bytes of those sent or written, and of READs served
+ * @rnr_waits: times that a requester waited for a receive WQE
+ * @retries: times that a requester tried a message again
+ *
+ * All lock-free; readers may see one counter ahead of another.
+ */
+struct mrsoft_stats {
+	atomic64_t reasons[MRSOFT_R_COUNT];
+	atomic64_t tx_msgs;
+	atomic64_t rx_msgs;
+	atomic64_t tx_bytes;
+	atomic64_t rnr_waits;
+	atomic64_t retries;
+};
+
+/**
+ * mrsoft_refuse - count a refusal
+ * @stats: the device's counters
+ * @reason: why
+ *
+ * Context: any.
+ * Return: @reason, so that a refusal reads `return mrsoft_refuse(...)`.
+ */
+static inline enum mrsoft_reason mrsoft_refuse(struct mrsoft_stats *stats,
+					       enum mrsoft_reason reason)
+{
+	atomic64_inc(&stats->reasons[reason]);
+	return reason;
+}
+
+enum ib_wc_status mrsoft_status_to_wc(enum mrsoft_status status);
+u64 mrsoft_rnr_ns(u8 code);
+u64 mrsoft_ack_ns(u8 code);
+const char *mrsoft_reason_name(enum mrsoft_reason reason);
+const char *mrsoft_reason_text(enum mrsoft_reason reason);
+
+#endif /* MRSOFT_STATUS_H */
