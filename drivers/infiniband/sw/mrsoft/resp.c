@@ -1,0 +1,750 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * resp.c - responder: executes messages
+ *
+ * Owns:     what a QP does with a message that reaches it: state, PSN, rights,
+ *           receive WQE, placing, reading, atomics, completion, flush.
+ * Not here: how the message got here (local.c), the checks of memory (mr.c).
+ * Locks:    resp.lock covers the claim: one message has the responder from
+ *           begin to end (resp.active), one call works for it (resp.busy), and
+ *           only that call touches the receive WQE.  No lock is held while
+ *           bytes are copied or a completion is made.
+ * Lifetime: the caller has a hold on the QP.
+ * Context:  process.
+ * Spec:     IBA Vol 1, 9.7.4 (responder), 9.7.5 (acknowledge), 9.8.2 (UC),
+ *           9.8.3 (UD), 10.3.1 (flush)
+ * Tests:    kunit/engine_kunit.c, tools/testing/selftests
+ */
+#include <linux/sched.h>
+#include <linux/wait_bit.h>
+
+#include "copy.h"
+#include "psn.h"
+#include "resp.h"
+
+/* How much a flush does before it lets others have the worker. */
+#define FLUSH_TURN	256
+
+static enum mrsoft_status refuse(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
+				 enum mrsoft_status status,
+				 enum mrsoft_reason reason)
+{
+	msg->reason = mrsoft_refuse(&qp->hca->stats, reason);
+	return status;
+}
+
+/* The memory check has counted its refusal already. */
+static enum mrsoft_status refused(struct mrsoft_msg *msg,
+				  enum mrsoft_status status,
+				  enum mrsoft_reason reason)
+{
+	msg->reason = reason;
+	return status;
+}
+
+static bool can_receive(const struct mrsoft_qp *qp)
+{
+	switch (mrsoft_qp_state(qp)) {
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+	case IB_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct mrsoft_rq *rq_of(struct mrsoft_qp *qp)
+{
+	return qp->srq ? &qp->srq->rq : &qp->rq;
+}
+
+/* Completes the receive WQE that was taken.  Called without locks. */
+static void complete_recv(struct mrsoft_qp *qp, struct ib_wc *wc,
+			  bool solicited)
+{
+	wc->qp = &qp->ib;
+	wc->port_num = 1;
+	if (mrsoft_cq_post(qp->recv_cq, wc, solicited) && mrsoft_qp_error(qp))
+		mrsoft_qp_event(qp, IB_EVENT_QP_FATAL);
+}
+
+static void error_wc(const struct mrsoft_qp *qp, enum ib_wc_status status,
+		     enum mrsoft_reason reason, struct ib_wc *wc)
+{
+	*wc = (struct ib_wc){
+		.wr_id	    = qp->resp.rwqe.wr_id,
+		.status	    = status,
+		.opcode	    = IB_WC_RECV,
+		.vendor_err = reason,
+	};
+}
+
+/*
+ * Claim.  A message is admitted by begin; later calls of the same message get
+ * in as long as nobody took the claim away (reset, flush).
+ */
+static enum mrsoft_status admit(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+
+	lockdep_assert_held(&resp->lock);
+	if (!can_receive(qp) || resp->busy || resp->active)
+		return refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
+	if (qp->type == IB_QPT_RC && msg->psn != resp->psn)
+		return refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PSN);
+	resp->active = msg;
+	resp->busy = true;
+	return MRSOFT_S_OK;
+}
+
+static enum mrsoft_status enter(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	enum mrsoft_status status = MRSOFT_S_OK;
+
+	spin_lock_bh(&resp->lock);
+	if (resp->active != msg || resp->busy || !can_receive(qp))
+		status = refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
+	else
+		resp->busy = true;
+	spin_unlock_bh(&resp->lock);
+	return status;
+}
+
+static void leave(struct mrsoft_qp *qp, bool done)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	bool flush;
+
+	spin_lock_bh(&resp->lock);
+	resp->busy = false;
+	flush = mrsoft_qp_state(qp) == IB_QPS_ERR;
+	if (done || flush)
+		resp->active = NULL;
+	spin_unlock_bh(&resp->lock);
+	/* Pairs with the wait in mrsoft_resp_reset(). */
+	wake_up_var(&resp->busy);
+	if (flush)
+		mrsoft_resp_flush(qp);
+}
+
+/*
+ * The consequences of a refusal for the responder's own side, DESIGN.md section
+ * 6.  UC drops what is wrong in the request and keeps its receive WQE.
+ */
+static enum mrsoft_status fail(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
+			       enum mrsoft_status status)
+{
+	enum ib_wc_status wc = IB_WC_SUCCESS;
+	struct ib_wc cqe;
+
+	if (status == MRSOFT_S_OK || status == MRSOFT_S_RNR ||
+	    status == MRSOFT_S_SILENT || status == MRSOFT_S_LOC_PROT)
+		return status;
+	if (status == MRSOFT_S_REM_OP)
+		wc = msg->reason == MRSOFT_R_RING_ENTRY ? IB_WC_LOC_QP_OP_ERR :
+							  IB_WC_LOC_PROT_ERR;
+	else if (msg->reason == MRSOFT_R_RECV_TOO_SHORT)
+		wc = IB_WC_LOC_LEN_ERR;
+
+	if (qp->type != IB_QPT_RC && status != MRSOFT_S_REM_OP)
+		return MRSOFT_S_SILENT;
+	mrsoft_qp_error(qp);
+	if (wc != IB_WC_SUCCESS && qp->resp.has_rwqe) {
+		error_wc(qp, wc, msg->reason, &cqe);
+		qp->resp.has_rwqe = false;
+		complete_recv(qp, &cqe, false);
+	} else if (status == MRSOFT_S_REM_ACCESS) {
+		mrsoft_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
+	} else {
+		mrsoft_qp_event(qp, IB_EVENT_QP_REQ_ERR);
+	}
+	return status;
+}
+
+static struct mrsoft_access remote_access(const struct mrsoft_qp *qp,
+					  const struct mrsoft_msg *msg,
+					  u64 off, u64 len)
+{
+	return (struct mrsoft_access){
+		.pd	= qp->pd,
+		.qpn	= qp->qpn,
+		.key	= msg->rkey,
+		.rights	= msg->op->rights,
+		.iova	= msg->raddr + off,
+		.length	= len,
+	};
+}
+
+static struct mrsoft_access recv_access(const struct mrsoft_qp *qp,
+					const struct ib_sge *sge, u32 off,
+					u64 len)
+{
+	return (struct mrsoft_access){
+		.pd	= qp->pd,
+		.qpn	= qp->qpn,
+		.key	= sge->lkey,
+		.rights	= IB_ACCESS_LOCAL_WRITE,
+		.iova	= sge->addr + off,
+		.length	= len,
+	};
+}
+
+/* Would the access pass now?  It is checked again for each segment. */
+static enum mrsoft_reason probe(struct mrsoft_qp *qp,
+				const struct mrsoft_access *req)
+{
+	enum mrsoft_reason reason;
+	struct mrsoft_span span;
+
+	reason = mrsoft_key_access(&qp->hca->keys, req, &span);
+	if (reason == MRSOFT_R_NONE)
+		mrsoft_span_put(&span);
+	return reason;
+}
+
+static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
+				       struct mrsoft_msg *msg)
+{
+	const struct mrsoft_op *op = msg->op;
+	struct mrsoft_access req;
+	enum mrsoft_reason reason;
+	u64 len = op->kind == MRSOFT_OP_ATOMIC ? sizeof(u64) : msg->length;
+
+	if (!op->rights)
+		return MRSOFT_S_OK;
+	if (!(qp->attr.qp_access_flags & op->rights))
+		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_QP_ACCESS);
+	if ((op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC) &&
+	    !qp->attr.max_dest_rd_atomic)
+		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_READ_DEPTH);
+	if (op->kind == MRSOFT_OP_ATOMIC && (msg->raddr & (sizeof(u64) - 1)))
+		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_MISALIGNED);
+	/* An empty request does not name memory: its key is not looked at. */
+	if (!len)
+		return MRSOFT_S_OK;
+	req = remote_access(qp, msg, 0, len);
+	reason = probe(qp, &req);
+	if (reason)
+		return refused(msg, MRSOFT_S_REM_ACCESS, reason);
+	return MRSOFT_S_OK;
+}
+
+static enum mrsoft_status check_recv_sges(struct mrsoft_qp *qp,
+					  struct mrsoft_msg *msg, u64 length)
+{
+	struct mrsoft_rwqe *rwqe = &qp->resp.rwqe;
+	enum mrsoft_reason reason;
+	u32 i;
+
+	for (i = 0; i < rwqe->num_sge && length; i++) {
+		u64 n = min_t(u64, length, rwqe->sge[i].length);
+		struct mrsoft_access req;
+
+		if (!n)
+			continue;
+		req = recv_access(qp, &rwqe->sge[i], 0, n);
+		reason = probe(qp, &req);
+		if (reason)
+			return refused(msg, MRSOFT_S_REM_OP, reason);
+		length -= n;
+	}
+	return MRSOFT_S_OK;
+}
+
+static enum mrsoft_status take_recv(struct mrsoft_qp *qp,
+				    struct mrsoft_msg *msg)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+
+	if (!resp->has_rwqe &&
+	    !mrsoft_rq_take(rq_of(qp), qp->srq, &resp->rwqe)) {
+		msg->rnr_timer = qp->attr.min_rnr_timer;
+		return refuse(qp, msg, qp->type == IB_QPT_RC ?
+			      MRSOFT_S_RNR : MRSOFT_S_SILENT, MRSOFT_R_NO_RECV);
+	}
+	resp->has_rwqe = true;
+	resp->sge = 0;
+	resp->sge_off = 0;
+	if (resp->rwqe.bad)
+		return refuse(qp, msg, MRSOFT_S_REM_OP, MRSOFT_R_RING_ENTRY);
+	return MRSOFT_S_OK;
+}
+
+static enum mrsoft_status check_message(struct mrsoft_qp *qp,
+					struct mrsoft_msg *msg)
+{
+	enum mrsoft_status status;
+
+	status = check_remote(qp, msg);
+	if (status || !(msg->op->flags & MRSOFT_OPF_RECV))
+		return status;
+	status = take_recv(qp, msg);
+	if (status || msg->op->kind != MRSOFT_OP_SEND)
+		return status;
+	if (msg->length > qp->resp.rwqe.length)
+		return refuse(qp, msg, MRSOFT_S_INV_REQ,
+			      MRSOFT_R_RECV_TOO_SHORT);
+	return check_recv_sges(qp, msg, msg->length);
+}
+
+/**
+ * mrsoft_resp_begin - a message arrives
+ * @qp: RC or UC, held
+ * @msg: filled in by the path
+ *
+ * On MRSOFT_S_OK the message has the responder until end or abort, or until a
+ * later call fails.  Otherwise nothing is owed.
+ *
+ * Context: process.
+ * Return: what to tell the requester; msg->reason says why.  With
+ * MRSOFT_S_RNR msg->rnr_timer is the wait.
+ */
+enum mrsoft_status mrsoft_resp_begin(struct mrsoft_qp *qp,
+				     struct mrsoft_msg *msg)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	enum mrsoft_status status;
+	bool established = false;
+
+	msg->done = 0;
+	msg->reason = MRSOFT_R_NONE;
+	spin_lock_bh(&resp->lock);
+	status = admit(qp, msg);
+	if (!status && mrsoft_qp_state(qp) == IB_QPS_RTR && !resp->heard) {
+		resp->heard = true;
+		established = true;
+	}
+	spin_unlock_bh(&resp->lock);
+	if (status)
+		return status;
+	if (established)
+		mrsoft_qp_event(qp, IB_EVENT_COMM_EST);
+	status = fail(qp, msg, check_message(qp, msg));
+	leave(qp, status != MRSOFT_S_OK);
+	return status;
+}
+
+/* The requester's bytes into the receive WQE, sge by sge. */
+static enum mrsoft_status scatter(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
+				  const struct mrsoft_span *peer)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	struct mrsoft_rwqe *rwqe = &resp->rwqe;
+	u64 done = 0;
+
+	while (done < peer->length) {
+		const struct ib_sge *sge = &rwqe->sge[resp->sge];
+		struct mrsoft_access req;
+		struct mrsoft_span span;
+		enum mrsoft_reason reason;
+		u64 n;
+
+		if (resp->sge >= rwqe->num_sge)
+			return refuse(qp, msg, MRSOFT_S_INV_REQ,
+				      MRSOFT_R_RECV_TOO_SHORT);
+		n = min_t(u64, peer->length - done,
+			  sge->length - resp->sge_off);
+		if (n) {
+			req = recv_access(qp, sge, resp->sge_off, n);
+			reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
+			if (reason)
+				return refused(msg, MRSOFT_S_REM_OP, reason);
+			reason = mrsoft_copy(&span, 0, peer, done, n);
+			mrsoft_span_put(&span);
+			if (reason)
+				return refuse(qp, msg, MRSOFT_S_REM_OP, reason);
+			done += n;
+			resp->sge_off += n;
+		}
+		if (resp->sge_off == sge->length) {
+			resp->sge++;
+			resp->sge_off = 0;
+		}
+	}
+	return MRSOFT_S_OK;
+}
+
+/* Between the requester's bytes and the region that the rkey names. */
+static enum mrsoft_status move(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
+			       const struct mrsoft_span *peer)
+{
+	struct mrsoft_access req = remote_access(qp, msg, msg->done,
+						 peer->length);
+	enum mrsoft_reason reason;
+	struct mrsoft_span span;
+
+	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
+	if (reason)
+		return refused(msg, MRSOFT_S_REM_ACCESS, reason);
+	if (msg->op->kind == MRSOFT_OP_READ)
+		reason = mrsoft_copy(peer, 0, &span, 0, peer->length);
+	else
+		reason = mrsoft_copy(&span, 0, peer, 0, peer->length);
+	mrsoft_span_put(&span);
+	if (reason)
+		return refuse(qp, msg, MRSOFT_S_REM_OP, reason);
+	return MRSOFT_S_OK;
+}
+
+/**
+ * mrsoft_resp_segment - the next part of a message
+ * @qp: held
+ * @msg: begun
+ * @peer: the requester's bytes, held: source of SEND and WRITE, sink of READ
+ *
+ * Checks, holds, copies and lets go; at most MRSOFT_SEGMENT bytes.
+ *
+ * Context: process, does not sleep.
+ * Return: see mrsoft_resp_begin(); other than MRSOFT_S_OK ends the message.
+ */
+enum mrsoft_status mrsoft_resp_segment(struct mrsoft_qp *qp,
+				       struct mrsoft_msg *msg,
+				       const struct mrsoft_span *peer)
+{
+	enum mrsoft_status status;
+
+	if (peer->length > msg->length - msg->done)
+		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_MSG_TOO_LONG);
+	status = enter(qp, msg);
+	if (status)
+		return status;
+	if (msg->op->kind == MRSOFT_OP_SEND)
+		status = scatter(qp, msg, peer);
+	else
+		status = move(qp, msg, peer);
+	status = fail(qp, msg, status);
+	if (!status)
+		msg->done += peer->length;
+	leave(qp, status != MRSOFT_S_OK);
+	return status;
+}
+
+/**
+ * mrsoft_resp_atomic - execute an atomic
+ * @qp: held
+ * @msg: begun; msg->old gets the value before
+ *
+ * Context: process, does not sleep.
+ * Return: see mrsoft_resp_begin(); other than MRSOFT_S_OK ends the message.
+ */
+enum mrsoft_status mrsoft_resp_atomic(struct mrsoft_qp *qp,
+				      struct mrsoft_msg *msg)
+{
+	bool swap = msg->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
+	struct mrsoft_access req;
+	enum mrsoft_status status;
+	enum mrsoft_reason reason;
+	struct mrsoft_span span;
+
+	status = enter(qp, msg);
+	if (status)
+		return status;
+	req = remote_access(qp, msg, 0, sizeof(u64));
+	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
+	if (reason) {
+		status = refused(msg, MRSOFT_S_REM_ACCESS, reason);
+	} else {
+		reason = mrsoft_copy_atomic(&span, swap ?
+					    MRSOFT_ATOMIC_CMP_SWAP :
+					    MRSOFT_ATOMIC_FETCH_ADD,
+					    msg->compare, msg->swap_add,
+					    &msg->old);
+		mrsoft_span_put(&span);
+		if (reason)
+			status = refuse(qp, msg, MRSOFT_S_REM_OP, reason);
+	}
+	status = fail(qp, msg, status);
+	leave(qp, status != MRSOFT_S_OK);
+	return status;
+}
+
+static void recv_wc(const struct mrsoft_qp *qp, const struct mrsoft_msg *msg,
+		    struct ib_wc *wc)
+{
+	*wc = (struct ib_wc){
+		.wr_id	  = qp->resp.rwqe.wr_id,
+		.status	  = IB_WC_SUCCESS,
+		.opcode	  = msg->op->recv_wc,
+		.byte_len = msg->length,
+		.src_qp	  = msg->src_qpn,
+	};
+	if (msg->op->flags & MRSOFT_OPF_IMM) {
+		wc->wc_flags |= IB_WC_WITH_IMM;
+		wc->ex.imm_data = msg->ex.imm;
+	}
+	if (msg->op->flags & MRSOFT_OPF_INV) {
+		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
+		wc->ex.invalidate_rkey = msg->ex.inv_key;
+	}
+}
+
+static void advance(struct mrsoft_qp *qp, const struct mrsoft_msg *msg)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+
+	spin_lock_bh(&resp->lock);
+	WRITE_ONCE(resp->psn, mrsoft_psn_add(msg->psn, msg->packets));
+	resp->msn = mrsoft_psn_add(resp->msn, 1);
+	spin_unlock_bh(&resp->lock);
+	atomic64_inc(&qp->hca->stats.rx_msgs);
+}
+
+/**
+ * mrsoft_resp_end - the message is complete
+ * @qp: held
+ * @msg: begun, all its bytes are placed
+ *
+ * Invalidates what the message asks for, advances the PSN and makes the
+ * receiver's completion.
+ *
+ * Context: process.  May sleep for the length of a copy when it invalidates.
+ * Return: see mrsoft_resp_begin(); the message is over in any case.
+ */
+enum mrsoft_status mrsoft_resp_end(struct mrsoft_qp *qp,
+				   struct mrsoft_msg *msg)
+{
+	enum mrsoft_status status;
+	enum mrsoft_reason reason = MRSOFT_R_NONE;
+	struct ib_wc wc;
+
+	status = enter(qp, msg);
+	if (status)
+		return status;
+	if (msg->op->flags & MRSOFT_OPF_INV)
+		reason = mrsoft_key_invalidate(&qp->hca->keys, &qp->binder,
+					       msg->ex.inv_key, true);
+	if (reason) {
+		status = refused(msg, MRSOFT_S_REM_ACCESS, reason);
+		status = fail(qp, msg, status);
+		leave(qp, true);
+		return status;
+	}
+	advance(qp, msg);
+	if (msg->op->flags & MRSOFT_OPF_RECV) {
+		recv_wc(qp, msg, &wc);
+		qp->resp.has_rwqe = false;
+		complete_recv(qp, &wc, msg->solicited);
+	}
+	leave(qp, true);
+	return MRSOFT_S_OK;
+}
+
+/**
+ * mrsoft_resp_abort - the rest of a message will not come
+ * @qp: held
+ * @msg: begun
+ *
+ * The receive WQE stays taken: the next message uses it, or the flush
+ * completes it.
+ *
+ * Context: process.
+ */
+void mrsoft_resp_abort(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
+{
+	if (enter(qp, msg) == MRSOFT_S_OK)
+		leave(qp, true);
+}
+
+static bool datagram_allowed(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
+{
+	if (!can_receive(qp))
+		refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
+	else if (msg->qkey != qp->attr.qkey)
+		refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_QKEY);
+	else
+		return true;
+	return false;
+}
+
+/* Header and payload into the receive WQE, under the lock: 4 KiB at most. */
+static enum mrsoft_status place_datagram(struct mrsoft_qp *qp,
+					 struct mrsoft_msg *msg,
+					 const void *payload)
+{
+	struct mrsoft_span grh, body;
+	enum mrsoft_status status;
+
+	status = take_recv(qp, msg);
+	if (status)
+		return status;
+	if (msg->length + MRSOFT_GRH_BYTES > qp->resp.rwqe.length)
+		return refuse(qp, msg, MRSOFT_S_SILENT,
+			      MRSOFT_R_RECV_TOO_SHORT);
+	status = check_recv_sges(qp, msg, msg->length + MRSOFT_GRH_BYTES);
+	if (status)
+		return status;
+	mrsoft_span_kernel(&grh, msg->grh, MRSOFT_GRH_BYTES);
+	status = scatter(qp, msg, &grh);
+	if (status || !msg->length)
+		return status;
+	mrsoft_span_kernel(&body, (void *)payload, msg->length);
+	return scatter(qp, msg, &body);
+}
+
+static void datagram_wc(const struct mrsoft_qp *qp,
+			const struct mrsoft_msg *msg, struct ib_wc *wc)
+{
+	recv_wc(qp, msg, wc);
+	wc->byte_len += MRSOFT_GRH_BYTES;
+	wc->wc_flags |= IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE |
+			IB_WC_WITH_SMAC;
+	wc->network_hdr_type = msg->ipv4 ? RDMA_NETWORK_IPV4 :
+					   RDMA_NETWORK_IPV6;
+	memcpy(wc->smac, msg->smac, ETH_ALEN);
+}
+
+/**
+ * mrsoft_resp_datagram - a UD message arrives
+ * @qp: UD or GSI, held
+ * @msg: filled in by the path
+ * @payload: msg->length bytes
+ *
+ * What is wrong with the message drops it silently and keeps the receive WQE;
+ * a receive WQE that is wrong itself completes in error.  IBA 9.8.3.
+ *
+ * Context: process.
+ * Return: MRSOFT_S_OK if it was delivered, for the counters; the requester is
+ * told nothing.
+ */
+enum mrsoft_status mrsoft_resp_datagram(struct mrsoft_qp *qp,
+					struct mrsoft_msg *msg,
+					const void *payload)
+{
+	enum mrsoft_status status = MRSOFT_S_SILENT;
+	struct mrsoft_resp *resp = &qp->resp;
+	struct ib_wc wc;
+
+	msg->reason = MRSOFT_R_NONE;
+	spin_lock_bh(&resp->lock);
+	if (datagram_allowed(qp, msg))
+		status = place_datagram(qp, msg, payload);
+	if (status == MRSOFT_S_OK)
+		datagram_wc(qp, msg, &wc);
+	else
+		error_wc(qp, IB_WC_LOC_PROT_ERR, msg->reason, &wc);
+	if (status == MRSOFT_S_OK || status == MRSOFT_S_REM_OP)
+		resp->has_rwqe = false;
+	spin_unlock_bh(&resp->lock);
+
+	if (status == MRSOFT_S_OK) {
+		atomic64_inc(&qp->hca->stats.rx_msgs);
+		complete_recv(qp, &wc, msg->solicited);
+	} else if (status == MRSOFT_S_REM_OP) {
+		mrsoft_qp_error(qp);
+		complete_recv(qp, &wc, false);
+	}
+	return status;
+}
+
+/* One flushed receive WQE.  False: none left, or a call is busy with one. */
+static bool flush_one(struct mrsoft_qp *qp)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	struct ib_wc wc = {
+		.status	    = IB_WC_WR_FLUSH_ERR,
+		.opcode	    = IB_WC_RECV,
+		.vendor_err = MRSOFT_R_FLUSHED,
+	};
+	bool got;
+
+	spin_lock_bh(&resp->lock);
+	/* leave() starts the flush again. */
+	if (resp->busy) {
+		spin_unlock_bh(&resp->lock);
+		return false;
+	}
+	resp->active = NULL;
+	got = resp->has_rwqe ||
+	      (!qp->srq && mrsoft_rq_take(&qp->rq, NULL, &resp->rwqe));
+	wc.wr_id = resp->rwqe.wr_id;
+	resp->has_rwqe = false;
+	spin_unlock_bh(&resp->lock);
+	if (got)
+		complete_recv(qp, &wc, false);
+	return got;
+}
+
+static void flush_work_fn(struct work_struct *work)
+{
+	struct mrsoft_qp *qp = container_of(work, struct mrsoft_qp, resp.work);
+	struct mrsoft_resp *resp = &qp->resp;
+	bool last = false;
+	u32 n = 0;
+
+	if (mrsoft_qp_state(qp) != IB_QPS_ERR)
+		return;
+	while (flush_one(qp)) {
+		if (++n >= FLUSH_TURN) {
+			mrsoft_resp_flush(qp);
+			return;
+		}
+	}
+	spin_lock_bh(&resp->lock);
+	if (qp->srq && !resp->busy && !resp->last_wqe) {
+		resp->last_wqe = true;
+		last = true;
+	}
+	spin_unlock_bh(&resp->lock);
+	if (last)
+		mrsoft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+}
+
+/**
+ * mrsoft_resp_flush - complete what is posted, as flushed
+ * @qp: in the error state, else nothing happens
+ *
+ * Done by a worker; destroy and reset cancel it.
+ *
+ * Context: any.
+ */
+void mrsoft_resp_flush(struct mrsoft_qp *qp)
+{
+	queue_work(qp->hca->wq, &qp->resp.work);
+}
+
+/**
+ * mrsoft_resp_init - the start of a responder
+ * @qp: not published yet
+ *
+ * Context: process.
+ */
+void mrsoft_resp_init(struct mrsoft_qp *qp)
+{
+	spin_lock_init(&qp->resp.lock);
+	INIT_WORK(&qp->resp.work, flush_work_fn);
+}
+
+/**
+ * mrsoft_resp_reset - forget the message and the receive WQE
+ * @qp: in the reset state, or unpublished
+ *
+ * Context: process, sleeps.
+ */
+void mrsoft_resp_reset(struct mrsoft_qp *qp)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	u32 n;
+
+	spin_lock_bh(&resp->lock);
+	while (resp->busy) {
+		spin_unlock_bh(&resp->lock);
+		/* Ends: a call copies one segment at most, then wakes us. */
+		wait_var_event(&resp->busy, !READ_ONCE(resp->busy));
+		spin_lock_bh(&resp->lock);
+	}
+	resp->active = NULL;
+	resp->has_rwqe = false;
+	resp->heard = false;
+	resp->last_wqe = false;
+	resp->msn = 0;
+	spin_unlock_bh(&resp->lock);
+	cancel_work_sync(&resp->work);
+	if (qp->srq)
+		return;
+	/* As many as were there: user space may go on posting. */
+	for (n = mrsoft_rq_pending(&qp->rq); n; n--)
+		mrsoft_rq_take(&qp->rq, NULL, &resp->rwqe);
+}

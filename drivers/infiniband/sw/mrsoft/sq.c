@@ -1,0 +1,723 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sq.c - requester: runs a send queue
+ *
+ * Owns:     validating a send WQE, local operations, in-order completion, flush,
+ *           when the queue runs and in whose context.
+ * Not here: the layout of a WQE (wqe.c), how a message travels (local.c),
+ *           what it does at the other end (resp.c).
+ * Locks:    sq.lock covers the run flags and a kernel consumer's producer side.
+ *           There is one runner at a time (sq.running); it owns the WQE, the
+ *           message and the consumer side of the ring and holds no lock while
+ *           it works.
+ * Lifetime: stop() ends it: nobody runs it and nobody can start it.
+ * Context:  the runner is in process context: a user's doorbell, or a worker.
+ *           post and kick in any context.
+ * Spec:     IBA Vol 1, 10.8.3 (completion), 10.3.1 (SQD, SQE, error)
+ * Tests:    kunit/engine_kunit.c, tools/testing/selftests
+ */
+#include <linux/log2.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+
+#include "copy.h"
+#include "mw.h"
+#include "psn.h"
+#include "sq.h"
+#include "wqe.h"
+
+/* A privileged Q_Key in a WR stands for the QP's own, IBA 10.2.5. */
+#define QKEY_PRIVILEGED	BIT(31)
+
+static enum mrsoft_reason refuse(struct mrsoft_qp *qp,
+				 enum mrsoft_reason reason)
+{
+	qp->sq.msg.reason = mrsoft_refuse(&qp->hca->stats, reason);
+	return reason;
+}
+
+/* Validating */
+
+static int sge_rights(const struct mrsoft_op *op)
+{
+	return op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC ?
+		IB_ACCESS_LOCAL_WRITE : 0;
+}
+
+static struct mrsoft_access sge_access(struct mrsoft_qp *qp,
+				       const struct ib_sge *sge, u32 off,
+				       u64 len)
+{
+	return (struct mrsoft_access){
+		.pd	= qp->pd,
+		.qpn	= qp->qpn,
+		.key	= sge->lkey,
+		.rights	= sge_rights(qp->sq.msg.op),
+		.iova	= sge->addr + off,
+		.length	= len,
+	};
+}
+
+/* The own side first: when both are wrong, the local error is reported. */
+static enum ib_wc_status check_sges(struct mrsoft_qp *qp)
+{
+	struct mrsoft_swqe *wqe = qp->sq.cur;
+	struct mrsoft_access req;
+	struct mrsoft_span span;
+	u32 i;
+
+	if (wqe->flags & IB_SEND_INLINE)
+		return IB_WC_SUCCESS;
+	for (i = 0; i < wqe->num_sge; i++) {
+		if (!wqe->sge[i].length)
+			continue;
+		req = sge_access(qp, &wqe->sge[i], 0, wqe->sge[i].length);
+		qp->sq.msg.reason = mrsoft_key_access(&qp->hca->keys, &req,
+						      &span);
+		if (qp->sq.msg.reason)
+			return IB_WC_LOC_PROT_ERR;
+		mrsoft_span_put(&span);
+	}
+	return IB_WC_SUCCESS;
+}
+
+static enum ib_wc_status check_length(struct mrsoft_qp *qp)
+{
+	const struct mrsoft_op *op = qp->sq.msg.op;
+	u64 length = qp->sq.cur->length;
+	u64 max = MRSOFT_MAX_MSG;
+
+	if (qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI)
+		max = READ_ONCE(qp->hca->mtu);
+	if (length <= max &&
+	    (op->kind != MRSOFT_OP_ATOMIC || length == sizeof(u64)))
+		return IB_WC_SUCCESS;
+	refuse(qp, MRSOFT_R_MSG_TOO_LONG);
+	return IB_WC_LOC_LEN_ERR;
+}
+
+static enum ib_wc_status validate(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_swqe *wqe = sq->cur;
+	const struct mrsoft_op *op = mrsoft_op_find(wqe->opcode, qp->type);
+	enum ib_wc_status status;
+
+	sq->msg.op = op;
+	sq->msg.reason = MRSOFT_R_NONE;
+	if (!op || ((op->kind == MRSOFT_OP_READ ||
+		     op->kind == MRSOFT_OP_ATOMIC) && !qp->attr.max_rd_atomic)) {
+		refuse(qp, op ? MRSOFT_R_READ_DEPTH : MRSOFT_R_OPCODE);
+		return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (wqe->bad || ((wqe->flags & IB_SEND_INLINE) &&
+			 op->kind != MRSOFT_OP_LOCAL &&
+			 !(op->flags & MRSOFT_OPF_INLINE))) {
+		refuse(qp, MRSOFT_R_RING_ENTRY);
+		return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (op->kind == MRSOFT_OP_LOCAL)
+		return IB_WC_SUCCESS;
+	status = check_length(qp);
+	return status ? status : check_sges(qp);
+}
+
+static void fill_msg(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_swqe *wqe = sq->cur;
+	struct mrsoft_msg *msg = &sq->msg;
+
+	msg->opcode = wqe->opcode;
+	msg->solicited = wqe->flags & IB_SEND_SOLICITED;
+	msg->src_qpn = qp->qpn;
+	msg->length = wqe->length;
+	msg->ex.inv_key = wqe->ex.inv_key;
+	msg->done = 0;
+	msg->psn = sq->psn;
+	msg->packets = 1;
+	if (msg->op->kind == MRSOFT_OP_ATOMIC) {
+		msg->raddr = wqe->atomic.addr;
+		msg->rkey = wqe->atomic.key;
+		msg->compare = wqe->atomic.compare;
+		msg->swap_add = wqe->atomic.swap_add;
+	} else if (qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI) {
+		msg->qkey = wqe->ud.qkey & QKEY_PRIVILEGED ? qp->attr.qkey :
+							     wqe->ud.qkey;
+	} else {
+		msg->raddr = wqe->rdma.addr;
+		msg->rkey = wqe->rdma.key;
+		msg->packets = mrsoft_psn_packets(wqe->length, qp->mtu);
+	}
+	sq->sge = 0;
+	sq->sge_off = 0;
+	sq->retries = qp->attr.retry_cnt;
+	sq->rnr_retries = qp->attr.rnr_retry;
+}
+
+/* Completing */
+
+static void post_cqe(struct mrsoft_qp *qp, const struct mrsoft_swqe *wqe,
+		     enum ib_wc_status status, enum mrsoft_reason reason)
+{
+	const struct mrsoft_op *op = mrsoft_op_find(wqe->opcode, qp->type);
+	struct ib_wc wc = {
+		.wr_id	    = wqe->wr_id,
+		.status	    = status,
+		.opcode	    = op ? op->wc : IB_WC_SEND,
+		.vendor_err = reason,
+		.byte_len   = status == IB_WC_SUCCESS ? wqe->length : 0,
+		.qp	    = &qp->ib,
+		.port_num   = 1,
+	};
+
+	if (mrsoft_cq_post(qp->send_cq, &wc, false) && mrsoft_qp_error(qp))
+		mrsoft_qp_event(qp, IB_EVENT_QP_FATAL);
+}
+
+/*
+ * Ends the current WQE.  The slot is free before the completion is seen, and the
+ * QP is in its error state before the error is.
+ */
+static void complete_cur(struct mrsoft_qp *qp, enum ib_wc_status status)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_swqe *wqe = sq->cur;
+	bool signalled = sq->sig_all || (wqe->flags & IB_SEND_SIGNALED);
+
+	sq->stage = MRSOFT_SQ_IDLE;
+	mrsoft_ring_pop(&sq->ring);
+	if (status == IB_WC_SUCCESS && sq->msg.op->kind != MRSOFT_OP_LOCAL) {
+		WRITE_ONCE(sq->psn, mrsoft_psn_add(sq->psn, sq->msg.packets));
+		atomic64_inc(&qp->hca->stats.tx_msgs);
+		atomic64_add(wqe->length, &qp->hca->stats.tx_bytes);
+	}
+	if (status != IB_WC_SUCCESS && status != IB_WC_WR_FLUSH_ERR)
+		mrsoft_qp_sq_error(qp);
+	if (status != IB_WC_SUCCESS || signalled)
+		post_cqe(qp, wqe, status, status == IB_WC_WR_FLUSH_ERR ?
+			 MRSOFT_R_FLUSHED : sq->msg.reason);
+}
+
+static void abort_cur(struct mrsoft_qp *qp)
+{
+	if (qp->sq.stage == MRSOFT_SQ_BEGUN && qp->path)
+		qp->path->abort(qp);
+}
+
+/* Every WQE once, in order; a turn's worth at a time. */
+static bool flush(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+
+	while (sq->wqes-- > 0 && !READ_ONCE(sq->stopped)) {
+		if (sq->stage == MRSOFT_SQ_IDLE &&
+		    !mrsoft_wqe_fetch(qp, sq->cur))
+			return false;
+		abort_cur(qp);
+		complete_cur(qp, IB_WC_WR_FLUSH_ERR);
+	}
+	return true;
+}
+
+/* Executing */
+
+static enum ib_wc_status exec_local(struct mrsoft_qp *qp)
+{
+	struct mrsoft_swqe *wqe = qp->sq.cur;
+	struct mrsoft_table *keys = &qp->hca->keys;
+	enum mrsoft_reason reason;
+
+	switch (wqe->opcode) {
+	case IB_WR_LOCAL_INV:
+		reason = mrsoft_key_invalidate(keys, &qp->binder,
+					       wqe->ex.inv_key, false);
+		break;
+	case IB_WR_BIND_MW:
+		reason = mrsoft_mw_bind(keys, &qp->binder, &wqe->bind);
+		break;
+	default:
+		reason = mrsoft_mr_fast_reg(keys, qp->pd, wqe->reg.mr,
+					    wqe->reg.key, wqe->reg.access);
+	}
+	qp->sq.msg.reason = reason;
+	return reason ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
+}
+
+static int exec(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	if (qp->sq.msg.op->kind == MRSOFT_OP_LOCAL) {
+		*status = exec_local(qp);
+		return 0;
+	}
+	return qp->path->run(qp, status);
+}
+
+static bool start_next(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	enum ib_wc_status status;
+
+	if (!mrsoft_wqe_fetch(qp, sq->cur))
+		return false;
+	sq->stage = MRSOFT_SQ_FETCHED;
+	status = validate(qp);
+	if (status != IB_WC_SUCCESS)
+		complete_cur(qp, status);
+	else
+		fill_msg(qp);
+	return true;
+}
+
+static void drained(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+	bool first;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	first = !sq->drained;
+	sq->drained = true;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	if (first && qp->attr.en_sqd_async_notify)
+		mrsoft_qp_event(qp, IB_EVENT_SQ_DRAINED);
+}
+
+/* One step.  False: nothing more to do now. */
+static bool step(struct mrsoft_qp *qp, bool *more)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	enum ib_wc_status status = IB_WC_SUCCESS;
+	int ret;
+
+	switch (mrsoft_qp_state(qp)) {
+	case IB_QPS_ERR:
+	case IB_QPS_SQE:
+		*more = flush(qp);
+		return false;
+	case IB_QPS_SQD:
+		if (sq->stage == MRSOFT_SQ_IDLE) {
+			drained(qp);
+			return false;
+		}
+		break;
+	case IB_QPS_RTS:
+		break;
+	default:
+		return false;
+	}
+	if (sq->stage == MRSOFT_SQ_IDLE) {
+		if (sq->wqes-- <= 0) {
+			*more = true;
+			return false;
+		}
+		return start_next(qp);
+	}
+	ret = exec(qp, &status);
+	if (!ret)
+		complete_cur(qp, status);
+	else if (ret == -EAGAIN)
+		*more = true;
+	return !ret;
+}
+
+/* Returns true when there is more to do and the turn is over. */
+static bool turn(struct mrsoft_qp *qp)
+{
+	bool more = false;
+
+	qp->sq.wqes = MRSOFT_TURN_WQES;
+	qp->sq.bytes = MRSOFT_TURN_BYTES;
+	while (!READ_ONCE(qp->sq.stopped) && step(qp, &more))
+		;
+	return more;
+}
+
+static bool run_enter(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	enum ib_qp_state state = mrsoft_qp_state(qp);
+	unsigned long flags;
+	bool enter = false;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	/* A flush does not wait for the RNR or retry timer. */
+	if (state == IB_QPS_ERR || state == IB_QPS_SQE)
+		sq->waiting = false;
+	if (sq->running) {
+		sq->again = true;
+	} else if (!sq->stopped && !sq->waiting) {
+		sq->running = true;
+		sq->again = false;
+		enter = true;
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+	return enter;
+}
+
+static void run_leave(struct mrsoft_qp *qp, bool more)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	enum ib_qp_state state = mrsoft_qp_state(qp);
+	unsigned long flags;
+	bool kick;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->running = false;
+	kick = more || sq->again;
+	if (sq->stopped ||
+	    (sq->waiting && state != IB_QPS_ERR && state != IB_QPS_SQE))
+		kick = false;
+	/*
+	 * Under the lock, so that stop(), which sees running false only with
+	 * the lock, cancels this work as well.
+	 */
+	if (kick)
+		queue_work(qp->hca->wq, &sq->work);
+	spin_unlock_irqrestore(&sq->lock, flags);
+	/* Pairs with the wait in mrsoft_sq_stop(). */
+	wake_up_var(&sq->running);
+}
+
+static void run(struct mrsoft_qp *qp)
+{
+	if (run_enter(qp))
+		run_leave(qp, turn(qp));
+}
+
+static void work_fn(struct work_struct *work)
+{
+	run(container_of(work, struct mrsoft_qp, sq.work));
+}
+
+static enum hrtimer_restart timer_fn(struct hrtimer *timer)
+{
+	struct mrsoft_qp *qp = container_of(timer, struct mrsoft_qp, sq.timer);
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	qp->sq.waiting = false;
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	queue_work(qp->hca->wq, &qp->sq.work);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * mrsoft_sq_doorbell - user space has posted
+ * @qp: a user's QP
+ *
+ * Runs one turn here, so that a small message is done when the system call
+ * returns; a worker does the rest.
+ *
+ * Context: process, may sleep for the length of a copy.
+ */
+void mrsoft_sq_doorbell(struct mrsoft_qp *qp)
+{
+	might_sleep();
+	run(qp);
+}
+
+/**
+ * mrsoft_sq_kick - have a worker look at the queue
+ * @qp: any state
+ *
+ * Context: any.
+ */
+void mrsoft_sq_kick(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	if (!sq->stopped) {
+		if (mrsoft_qp_state(qp) != IB_QPS_SQD)
+			sq->drained = false;
+		queue_work(qp->hca->wq, &sq->work);
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/**
+ * mrsoft_sq_stop - nobody runs the queue any more
+ * @qp: with qp->verbs held, or being destroyed
+ *
+ * Context: process, sleeps.
+ */
+void mrsoft_sq_stop(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->stopped = true;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	/*
+	 * Ends: the runner looks at stopped after each segment and each WQE,
+	 * and nothing in between waits for more than a copy.
+	 */
+	wait_var_event(&sq->running, !READ_ONCE(sq->running));
+	hrtimer_cancel(&sq->timer);
+	cancel_work_sync(&sq->work);
+	abort_cur(qp);
+	sq->stage = MRSOFT_SQ_IDLE;
+}
+
+/**
+ * mrsoft_sq_reset - empty and ready again
+ * @qp: stopped
+ *
+ * Context: process.
+ */
+void mrsoft_sq_reset(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+	u32 n;
+
+	/* As many as were there: user space may go on posting. */
+	for (n = mrsoft_ring_pending(&sq->ring); n; n--)
+		mrsoft_ring_pop(&sq->ring);
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->waiting = false;
+	sq->again = false;
+	sq->drained = false;
+	sq->stopped = false;
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/* For paths */
+
+/**
+ * mrsoft_sq_charge - take bytes from the turn's budget
+ * @qp: runner
+ * @bytes: about to be copied
+ *
+ * Context: process, runner only.
+ * Return: false when the turn is over: nothing was taken.
+ */
+bool mrsoft_sq_charge(struct mrsoft_qp *qp, u64 bytes)
+{
+	if (qp->sq.bytes <= 0 || READ_ONCE(qp->sq.stopped))
+		return false;
+	qp->sq.bytes -= bytes;
+	return true;
+}
+
+/**
+ * mrsoft_sq_wait - let the queue rest
+ * @qp: runner, which leaves with -EINPROGRESS after this
+ * @ns: for how long
+ *
+ * Context: process, runner only.
+ */
+void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	if (!sq->stopped) {
+		sq->waiting = true;
+		hrtimer_start(&sq->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/**
+ * mrsoft_sq_span - the next bytes of the current WQE
+ * @qp: runner
+ * @max: bytes at most
+ * @span: held, to be put by the caller
+ *
+ * Context: process, runner only.
+ * Return: MRSOFT_R_NONE, or why the list may not be used (any more).
+ */
+enum mrsoft_reason mrsoft_sq_span(struct mrsoft_qp *qp, size_t max,
+				  struct mrsoft_span *span)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_swqe *wqe = sq->cur;
+	struct mrsoft_access req;
+	const struct ib_sge *sge;
+
+	if (wqe->flags & IB_SEND_INLINE) {
+		mrsoft_span_kernel(span, wqe->data + sq->sge_off,
+				   min_t(u64, max, wqe->length - sq->sge_off));
+		return MRSOFT_R_NONE;
+	}
+	while (sq->sge < wqe->num_sge &&
+	       sq->sge_off == wqe->sge[sq->sge].length) {
+		sq->sge++;
+		sq->sge_off = 0;
+	}
+	if (WARN_ON_ONCE(sq->sge >= wqe->num_sge))
+		return MRSOFT_R_RING_ENTRY;
+	sge = &wqe->sge[sq->sge];
+	req = sge_access(qp, sge, sq->sge_off,
+			 min_t(u64, max, sge->length - sq->sge_off));
+	sq->msg.reason = mrsoft_key_access(&qp->hca->keys, &req, span);
+	return sq->msg.reason;
+}
+
+/**
+ * mrsoft_sq_advance - bytes of the current WQE are done
+ * @qp: runner
+ * @bytes: not more than the last span had
+ *
+ * Context: process, runner only.
+ */
+void mrsoft_sq_advance(struct mrsoft_qp *qp, u64 bytes)
+{
+	qp->sq.sge_off += bytes;
+}
+
+/* Kernel consumers */
+
+static int post_one(struct mrsoft_qp *qp, const struct ib_send_wr *wr)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	int ret;
+
+	lockdep_assert_held(&sq->lock);
+	ret = mrsoft_wqe_build(qp, wr, sq->post);
+	if (ret)
+		return ret;
+	if (!mrsoft_ring_push(&sq->ring, sq->post,
+			      min_t(size_t, sizeof(*sq->post),
+				    1u << sq->ring.shift)))
+		return -ENOMEM;
+	return 0;
+}
+
+/**
+ * mrsoft_sq_post - a kernel consumer posts a list
+ * @qp: a kernel consumer's QP
+ * @wr: the list
+ * @bad: set to the first that was not taken
+ *
+ * Everything before *@bad is posted.  A worker runs the queue, so no upcall
+ * comes from in here.
+ *
+ * Context: any.
+ * Return: 0, -EINVAL (state, opcode, sges, inline length), -ENOMEM (full).
+ */
+int mrsoft_sq_post(struct mrsoft_qp *qp, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+	int ret = 0;
+
+	switch (mrsoft_qp_state(qp)) {
+	case IB_QPS_RESET:
+	case IB_QPS_INIT:
+	case IB_QPS_RTR:
+		*bad = wr;
+		return -EINVAL;
+	default:
+		break;
+	}
+	spin_lock_irqsave(&sq->lock, flags);
+	for (; wr; wr = wr->next) {
+		ret = post_one(qp, wr);
+		if (ret) {
+			*bad = wr;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+	mrsoft_sq_kick(qp);
+	return ret;
+}
+
+/* Start and end */
+
+static size_t wqe_bytes(const struct ib_qp_cap *cap, bool user)
+{
+	size_t head = user ? sizeof(struct mrsoft_abi_swqe) :
+			     offsetof(struct mrsoft_swqe, sge);
+
+	return head + max_t(size_t, cap->max_send_sge * sizeof(struct ib_sge),
+			    cap->max_inline_data);
+}
+
+static void free_buffers(struct mrsoft_sq *sq)
+{
+	kfree(sq->cur);
+	kfree(sq->post);
+	kfree(sq->bounce);
+}
+
+static int alloc_buffers(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	bool ud = qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI;
+
+	sq->cur = kzalloc_obj(*sq->cur);
+	if (!qp->is_user)
+		sq->post = kzalloc_obj(*sq->post);
+	if (ud)
+		sq->bounce = kmalloc(ib_mtu_enum_to_int(IB_MTU_4096),
+				     GFP_KERNEL);
+	if (sq->cur && (qp->is_user || sq->post) && (!ud || sq->bounce))
+		return 0;
+	free_buffers(sq);
+	return -ENOMEM;
+}
+
+/**
+ * mrsoft_sq_init - the start of a send queue
+ * @qp: with type, is_user and hca set
+ * @cap: asked for, within the device's limits; what was given on return
+ * @sig_all: every WQE is signalled
+ * @ucontext: of the user who maps the ring, or NULL
+ * @mi: filled in for the user
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM, or an error of the mmap table.
+ */
+int mrsoft_sq_init(struct mrsoft_qp *qp, struct ib_qp_cap *cap, bool sig_all,
+		   struct ib_ucontext *ucontext, struct mrsoft_abi_mmap *mi)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	size_t head = wqe_bytes(&(struct ib_qp_cap){}, qp->is_user);
+	size_t slot = roundup_pow_of_two(wqe_bytes(cap, qp->is_user));
+	int ret;
+
+	spin_lock_init(&sq->lock);
+	INIT_WORK(&sq->work, work_fn);
+	hrtimer_setup(&sq->timer, timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	ret = alloc_buffers(qp);
+	if (ret)
+		return ret;
+	ret = mrsoft_ring_init(&sq->ring, cap->max_send_wr, slot, ucontext, mi);
+	if (ret) {
+		free_buffers(sq);
+		return ret;
+	}
+	/* What the slot has room for is given, within the limits. */
+	slot = (1u << sq->ring.shift) - head;
+	sq->max_wr = mrsoft_ring_capacity(&sq->ring);
+	sq->max_sge = min_t(size_t, slot / sizeof(struct ib_sge),
+			    MRSOFT_MAX_SGE);
+	sq->max_inline = min_t(size_t, slot, MRSOFT_MAX_INLINE);
+	sq->sig_all = sig_all;
+	cap->max_send_wr = sq->max_wr;
+	cap->max_send_sge = sq->max_sge;
+	cap->max_inline_data = sq->max_inline;
+	return 0;
+}
+
+/**
+ * mrsoft_sq_destroy - the end of a send queue
+ * @qp: stopped and unpublished
+ *
+ * Context: process.
+ */
+void mrsoft_sq_destroy(struct mrsoft_qp *qp)
+{
+	cancel_work_sync(&qp->sq.work);
+	mrsoft_ring_destroy(&qp->sq.ring);
+	free_buffers(&qp->sq);
+}

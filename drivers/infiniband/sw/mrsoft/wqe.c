@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wqe.c - send WQEs: from user space's layout and from ib_send_wr to ours
+ *
+ * Owns:     the layout of both kinds of send ring; copying a WQE out once;
+ *           the rules that hold for any WQE (number of sges, bounds of the slot).
+ * Not here: what a WQE may ask for (sq.c), the ring's indices (ring.c).
+ * Locks:    fetch is for the runner of the queue; build is called with sq.lock.
+ * Context:  fetch in process context, build in any.
+ * Spec:     rxe user ABI 2 (abi.h)
+ * Tests:    kunit/engine_kunit.c, tools/testing/selftests
+ */
+#include "wqe.h"
+
+static void convert_user(const struct mrsoft_abi_swqe *abi,
+			 struct mrsoft_swqe *wqe)
+{
+	wqe->wr_id = abi->wr_id;
+	wqe->opcode = abi->opcode;
+	wqe->flags = abi->send_flags;
+	wqe->ex.inv_key = abi->ex.invalidate_rkey;
+	switch (abi->opcode) {
+	case IB_WR_BIND_MW:
+		wqe->bind = (struct mrsoft_bind){
+			.mw_key	 = abi->wr.mw.mw_rkey,
+			.new_key = abi->wr.mw.rkey,
+			.mr_key	 = abi->wr.mw.mr_lkey,
+			.addr	 = abi->wr.mw.addr,
+			.length	 = abi->wr.mw.length,
+			.access	 = abi->wr.mw.access,
+		};
+		break;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->atomic.addr = abi->wr.atomic.remote_addr;
+		wqe->atomic.key = abi->wr.atomic.rkey;
+		wqe->atomic.compare = abi->wr.atomic.compare_add;
+		wqe->atomic.swap_add = abi->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
+			abi->wr.atomic.swap : abi->wr.atomic.compare_add;
+		break;
+	default:
+		wqe->rdma.addr = abi->wr.rdma.remote_addr;
+		wqe->rdma.key = abi->wr.rdma.rkey;
+	}
+}
+
+static bool fetch_sges(struct mrsoft_sq *sq, u32 num_sge,
+		       struct mrsoft_swqe *wqe)
+{
+	u32 i;
+
+	static_assert(sizeof(struct ib_sge) == sizeof(struct mrsoft_abi_sge));
+	static_assert(offsetof(struct ib_sge, lkey) ==
+		      offsetof(struct mrsoft_abi_sge, lkey));
+	if (num_sge > sq->max_sge)
+		return false;
+	if (num_sge && mrsoft_ring_peek_at(&sq->ring,
+					   sizeof(struct mrsoft_abi_swqe),
+					   wqe->sge,
+					   num_sge * sizeof(wqe->sge[0])))
+		return false;
+	wqe->num_sge = num_sge;
+	for (i = 0; i < num_sge; i++)
+		wqe->length += wqe->sge[i].length;
+	return true;
+}
+
+static bool fetch_inline(struct mrsoft_sq *sq, u32 length,
+			 struct mrsoft_swqe *wqe)
+{
+	if (length > sq->max_inline)
+		return false;
+	if (length && mrsoft_ring_peek_at(&sq->ring,
+					  sizeof(struct mrsoft_abi_swqe),
+					  wqe->data, length))
+		return false;
+	wqe->length = length;
+	return true;
+}
+
+/* librxe's ring: everything in it is copied once and believed only then. */
+static bool fetch_user(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_abi_swqe abi;
+	bool ok;
+
+	if (!mrsoft_ring_peek(&sq->ring, &abi, sizeof(abi)))
+		return false;
+	convert_user(&abi, wqe);
+	wqe->length = 0;
+	wqe->num_sge = 0;
+	if (qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI) {
+		wqe->ud.qpn = abi.wr.ud.remote_qpn;
+		wqe->ud.qkey = abi.wr.ud.remote_qkey;
+		wqe->ud.ah_num = abi.wr.ud.ah_num;
+	}
+	/* The length field of old librxe is wrong for lists: sum the sges. */
+	if (wqe->flags & IB_SEND_INLINE)
+		ok = fetch_inline(sq, abi.dma.length, wqe);
+	else
+		ok = fetch_sges(sq, abi.dma.num_sge, wqe);
+	wqe->bad = !ok || wqe->opcode == IB_WR_REG_MR;
+	return true;
+}
+
+/**
+ * mrsoft_wqe_fetch - copy the WQE at the head of the queue
+ * @qp: runner
+ * @wqe: filled in; @wqe->bad when it is malformed
+ *
+ * The slot stays taken until the ring is popped.
+ *
+ * Context: process, runner only.
+ * Return: false when the queue is empty.
+ */
+bool mrsoft_wqe_fetch(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe)
+{
+	struct mrsoft_ring *ring = &qp->sq.ring;
+
+	if (qp->is_user)
+		return fetch_user(qp, wqe);
+	return mrsoft_ring_peek(ring, wqe, min_t(size_t, sizeof(*wqe),
+						 1u << ring->shift));
+}
+
+static int copy_inline(const struct mrsoft_sq *sq, const struct ib_send_wr *wr,
+		       struct mrsoft_swqe *wqe)
+{
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > sq->max_inline - wqe->length)
+			return -EINVAL;
+		/* Inline data is an address of the CPU, not of a region. */
+		memcpy(wqe->data + wqe->length, (void *)(uintptr_t)sge->addr,
+		       sge->length);
+		wqe->length += sge->length;
+	}
+	return 0;
+}
+
+static void convert_kernel(const struct ib_send_wr *wr,
+			   struct mrsoft_swqe *wqe)
+{
+	switch (wr->opcode) {
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->atomic.addr = atomic_wr(wr)->remote_addr;
+		wqe->atomic.key = atomic_wr(wr)->rkey;
+		wqe->atomic.compare = atomic_wr(wr)->compare_add;
+		wqe->atomic.swap_add = wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
+			atomic_wr(wr)->swap : atomic_wr(wr)->compare_add;
+		break;
+	case IB_WR_REG_MR:
+		wqe->reg.mr = mrsoft_mr(reg_wr(wr)->mr);
+		wqe->reg.key = reg_wr(wr)->key;
+		wqe->reg.access = reg_wr(wr)->access;
+		break;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RDMA_READ:
+		wqe->rdma.addr = rdma_wr(wr)->remote_addr;
+		wqe->rdma.key = rdma_wr(wr)->rkey;
+		break;
+	default:
+		break;
+	}
+}
+
+static int convert_datagram(const struct ib_send_wr *wr,
+			    struct mrsoft_swqe *wqe)
+{
+	struct mrsoft_ah *ah;
+	unsigned long flags;
+
+	if (!ud_wr(wr)->ah)
+		return -EINVAL;
+	ah = mrsoft_ah(ud_wr(wr)->ah);
+	wqe->ud.qpn = ud_wr(wr)->remote_qpn;
+	wqe->ud.qkey = ud_wr(wr)->remote_qkey;
+	spin_lock_irqsave(&ah->lock, flags);
+	wqe->ud.av = ah->av;
+	spin_unlock_irqrestore(&ah->lock, flags);
+	return 0;
+}
+
+/**
+ * mrsoft_wqe_build - a kernel consumer's work request as a WQE
+ * @qp: a kernel consumer's QP
+ * @wr: one work request
+ * @wqe: filled in
+ *
+ * Inline data and the address of a datagram are copied now.
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL (opcode, sges, inline length, no AH).
+ */
+int mrsoft_wqe_build(const struct mrsoft_qp *qp, const struct ib_send_wr *wr,
+		     struct mrsoft_swqe *wqe)
+{
+	const struct mrsoft_sq *sq = &qp->sq;
+	int i;
+
+	if (wr->num_sge < 0 || wr->num_sge > sq->max_sge ||
+	    !mrsoft_op_find(wr->opcode, qp->type))
+		return -EINVAL;
+	memset(wqe, 0, offsetof(struct mrsoft_swqe, sge));
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->send_flags;
+	wqe->ex.inv_key = wr->ex.invalidate_rkey;
+	if (qp->type != IB_QPT_UD && qp->type != IB_QPT_GSI)
+		convert_kernel(wr, wqe);
+	else if (convert_datagram(wr, wqe))
+		return -EINVAL;
+	if (wqe->flags & IB_SEND_INLINE)
+		return copy_inline(sq, wr, wqe);
+	wqe->num_sge = wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++) {
+		wqe->sge[i] = wr->sg_list[i];
+		wqe->length += wr->sg_list[i].length;
+	}
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * wqe.h - send WQEs
+ *
+ * Layer 4, below sq.h.
+ */
+#ifndef MRSOFT_WQE_H
+#define MRSOFT_WQE_H
+
+#include "qp.h"
+
+bool mrsoft_wqe_fetch(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe);
+int mrsoft_wqe_build(const struct mrsoft_qp *qp, const struct ib_send_wr *wr,
+		     struct mrsoft_swqe *wqe);
+
+#endif /* MRSOFT_WQE_H */
