@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * local.c - same-host path
+ *
+ * Owns:     which GIDs belong to devices of this kernel; feeding a message to a
+ *           QP of this kernel; RNR and retry waits.
+ * Not here: what a message does (resp.c), the send queue (sq.c), UDP.
+ * Locks:    gid_lock orders changes of the GID table; lookups use RCU.
+ * Lifetime: a peer is looked up and held anew for each call into its responder
+ *           and let go before anything can wait.
+ * Context:  process: the runner of a send queue.
+ * Spec:     IBA Vol 1, 9.7.5.2.8 (RNR), 9.7.6.1.3 (retries), 9.8.3 (UD)
+ * Tests:    kunit/engine_kunit.c, tools/testing/selftests
+ */
+#include <linux/hashtable.h>
+#include <linux/jhash.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "copy.h"
+#include "local.h"
+#include "resp.h"
+#include "sq.h"
+
+/* No ack timeout means for ever: how often a silent peer is tried then. */
+#define FOREVER_POLL_NS		(100 * NSEC_PER_MSEC)
+/* Retry count that does not count, IBA 9.7.5.2.8. */
+#define RNR_FOREVER		7
+
+struct local_gid {
+	struct hlist_node node;
+	union ib_gid gid;
+	struct mrsoft_hca *hca;
+	u32 users;
+	struct rcu_head rcu;
+};
+
+static DEFINE_HASHTABLE(gids, 8);
+static DEFINE_SPINLOCK(gid_lock);
+
+static u32 gid_hash(const union ib_gid *gid)
+{
+	return jhash(gid, sizeof(*gid), 0);
+}
+
+static struct local_gid *gid_find(const struct mrsoft_hca *hca,
+				  const union ib_gid *gid)
+{
+	struct local_gid *g;
+
+	lockdep_assert_held(&gid_lock);
+	hash_for_each_possible(gids, g, node, gid_hash(gid))
+		if (g->hca == hca && !memcmp(&g->gid, gid, sizeof(*gid)))
+			return g;
+	return NULL;
+}
+
+/**
+ * mrsoft_local_gid_add - a device has a GID
+ * @hca: the device
+ * @gid: may be added several times, and is then deleted as often
+ *
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int mrsoft_local_gid_add(struct mrsoft_hca *hca, const union ib_gid *gid)
+{
+	struct local_gid *new, *old;
+
+	new = kzalloc_obj(*new);
+	if (!new)
+		return -ENOMEM;
+	new->gid = *gid;
+	new->hca = hca;
+	new->users = 1;
+	spin_lock_bh(&gid_lock);
+	old = gid_find(hca, gid);
+	if (old)
+		old->users++;
+	else
+		hash_add_rcu(gids, &new->node, gid_hash(gid));
+	spin_unlock_bh(&gid_lock);
+	if (old)
+		kfree(new);
+	return 0;
+}
+
+/**
+ * mrsoft_local_gid_del - a device has a GID no more
+ * @hca: the device; stays in memory for a grace period after its last GID
+ * @gid: added before
+ *
+ * Context: process.
+ */
+void mrsoft_local_gid_del(struct mrsoft_hca *hca, const union ib_gid *gid)
+{
+	struct local_gid *g;
+
+	spin_lock_bh(&gid_lock);
+	g = gid_find(hca, gid);
+	if (g && !--g->users) {
+		hash_del_rcu(&g->node);
+		kfree_rcu(g, rcu);
+	}
+	spin_unlock_bh(&gid_lock);
+}
+
+/*
+ * The device that has @gid, seen from @from: itself if it has, since link-local
+ * addresses may exist twice, else another of the same network namespace.
+ */
+static struct mrsoft_hca *find_hca(const struct mrsoft_hca *from,
+				   const union ib_gid *gid)
+{
+	struct mrsoft_hca *found = NULL;
+	struct local_gid *g;
+
+	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "GID lookup without RCU");
+	hash_for_each_possible_rcu(gids, g, node, gid_hash(gid)) {
+		if (memcmp(&g->gid, gid, sizeof(*gid)) ||
+		    g->hca->net != from->net)
+			continue;
+		found = g->hca;
+		if (found == from)
+			break;
+	}
+	return found;
+}
+
+/**
+ * mrsoft_local_reaches - is a GID at home
+ * @hca: the device that asks
+ * @gid: destination
+ *
+ * Context: any.
+ * Return: true if it belongs to a device of this kernel in the same network
+ * namespace.
+ */
+bool mrsoft_local_reaches(const struct mrsoft_hca *hca,
+			  const union ib_gid *gid)
+{
+	bool reached;
+
+	rcu_read_lock();
+	reached = find_hca(hca, gid);
+	rcu_read_unlock();
+	return reached;
+}
+
+static struct mrsoft_qp *find_peer(struct mrsoft_qp *qp,
+				   const union ib_gid *dgid, u32 qpn,
+				   enum mrsoft_reason *why)
+{
+	struct mrsoft_qp *peer = NULL;
+	struct mrsoft_hca *hca;
+
+	rcu_read_lock();
+	hca = find_hca(qp->hca, dgid);
+	if (!hca) {
+		*why = MRSOFT_R_NO_PATH;
+	} else if (!READ_ONCE(hca->port_up) || !READ_ONCE(qp->hca->port_up)) {
+		*why = MRSOFT_R_PORT_DOWN;
+	} else {
+		peer = mrsoft_qp_get(hca, qpn);
+		*why = MRSOFT_R_NO_PEER;
+	}
+	rcu_read_unlock();
+	return peer;
+}
+
+/* Would the peer's answers come back to us? */
+static bool connected(struct mrsoft_qp *peer, const struct mrsoft_qp *qp)
+{
+	unsigned long flags;
+	bool ret;
+
+	if (peer->type != qp->type)
+		return false;
+	spin_lock_irqsave(&peer->state_lock, flags);
+	ret = peer->attr.dest_qp_num == qp->qpn &&
+	      !memcmp(&peer->av.dgid, &qp->av.sgid, sizeof(peer->av.dgid));
+	spin_unlock_irqrestore(&peer->state_lock, flags);
+	return ret;
+}
+
+static struct mrsoft_qp *get_peer(struct mrsoft_qp *qp)
+{
+	enum mrsoft_reason why;
+	struct mrsoft_qp *peer;
+
+	peer = find_peer(qp, &qp->av.dgid, qp->attr.dest_qp_num, &why);
+	if (peer && !connected(peer, qp)) {
+		mrsoft_qp_put(peer);
+		peer = NULL;
+		why = MRSOFT_R_PEER_STATE;
+	}
+	if (!peer)
+		qp->sq.msg.reason = mrsoft_refuse(&qp->hca->stats, why);
+	return peer;
+}
+
+/* Waiting and giving up */
+
+static int wait_rnr(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+
+	if (sq->rnr_retries != RNR_FOREVER && !sq->rnr_retries--) {
+		sq->msg.reason = mrsoft_refuse(&qp->hca->stats,
+					       MRSOFT_R_RNR_EXCEEDED);
+		*status = IB_WC_RNR_RETRY_EXC_ERR;
+		return 0;
+	}
+	atomic64_inc(&qp->hca->stats.rnr_waits);
+	mrsoft_sq_wait(qp, mrsoft_rnr_ns(sq->msg.rnr_timer));
+	return -EINPROGRESS;
+}
+
+static int wait_answer(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	u64 ns = mrsoft_ack_ns(qp->attr.timeout);
+
+	if (ns && !sq->retries--) {
+		/* The reason of the last try says more than the count. */
+		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_RETRY_EXCEEDED);
+		*status = IB_WC_RETRY_EXC_ERR;
+		return 0;
+	}
+	atomic64_inc(&qp->hca->stats.retries);
+	mrsoft_sq_wait(qp, ns ? ns : FOREVER_POLL_NS);
+	return -EINPROGRESS;
+}
+
+/*
+ * What an answer means for the requester.  A message that failed starts again from
+ * its first byte, if at all.  UC hears nothing and is content.
+ */
+static int answered(struct mrsoft_qp *qp, enum mrsoft_status answer,
+		    enum ib_wc_status *status)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+
+	sq->stage = MRSOFT_SQ_FETCHED;
+	sq->sge = 0;
+	sq->sge_off = 0;
+	if (qp->type == IB_QPT_UC && answer != MRSOFT_S_LOC_PROT) {
+		sq->msg.reason = MRSOFT_R_NONE;
+		*status = IB_WC_SUCCESS;
+		return 0;
+	}
+	if (answer == MRSOFT_S_RNR)
+		return wait_rnr(qp, status);
+	if (answer == MRSOFT_S_SILENT)
+		return wait_answer(qp, status);
+	*status = mrsoft_status_to_wc(answer);
+	return 0;
+}
+
+/* Feeding a message */
+
+static enum mrsoft_status begin(struct mrsoft_qp *qp)
+{
+	struct mrsoft_qp *peer = get_peer(qp);
+	enum mrsoft_status answer;
+
+	if (!peer)
+		return MRSOFT_S_SILENT;
+	answer = mrsoft_resp_begin(peer, &qp->sq.msg);
+	mrsoft_qp_put(peer);
+	if (!answer)
+		qp->sq.stage = MRSOFT_SQ_BEGUN;
+	return answer;
+}
+
+static void local_abort(struct mrsoft_qp *qp)
+{
+	enum mrsoft_reason why;
+	struct mrsoft_qp *peer;
+
+	peer = find_peer(qp, &qp->av.dgid, qp->attr.dest_qp_num, &why);
+	if (!peer)
+		return;
+	mrsoft_resp_abort(peer, &qp->sq.msg);
+	mrsoft_qp_put(peer);
+}
+
+static enum mrsoft_status segment(struct mrsoft_qp *qp)
+{
+	struct mrsoft_span span;
+	enum mrsoft_status answer;
+	struct mrsoft_qp *peer;
+
+	if (mrsoft_sq_span(qp, MRSOFT_SEGMENT, &span)) {
+		local_abort(qp);
+		return MRSOFT_S_LOC_PROT;
+	}
+	peer = get_peer(qp);
+	if (!peer) {
+		mrsoft_span_put(&span);
+		return MRSOFT_S_SILENT;
+	}
+	answer = mrsoft_resp_segment(peer, &qp->sq.msg, &span);
+	mrsoft_qp_put(peer);
+	if (!answer)
+		mrsoft_sq_advance(qp, span.length);
+	mrsoft_span_put(&span);
+	return answer;
+}
+
+/* The old value goes to the requester's own list, 8 bytes in 1 to 8 sges. */
+static enum mrsoft_status store_result(struct mrsoft_qp *qp)
+{
+	struct mrsoft_span old, span;
+	enum mrsoft_reason reason;
+	u32 done = 0;
+
+	mrsoft_span_kernel(&old, &qp->sq.msg.old, sizeof(u64));
+	while (done < sizeof(u64)) {
+		if (mrsoft_sq_span(qp, sizeof(u64) - done, &span))
+			return MRSOFT_S_LOC_PROT;
+		reason = mrsoft_copy(&span, 0, &old, done, span.length);
+		done += span.length;
+		mrsoft_sq_advance(qp, span.length);
+		mrsoft_span_put(&span);
+		if (reason)
+			return MRSOFT_S_LOC_PROT;
+	}
+	return MRSOFT_S_OK;
+}
+
+static enum mrsoft_status atomic(struct mrsoft_qp *qp)
+{
+	struct mrsoft_qp *peer = get_peer(qp);
+	enum mrsoft_status answer;
+
+	if (!peer)
+		return MRSOFT_S_SILENT;
+	answer = mrsoft_resp_atomic(peer, &qp->sq.msg);
+	if (!answer)
+		answer = mrsoft_resp_end(peer, &qp->sq.msg);
+	mrsoft_qp_put(peer);
+	return answer ? answer : store_result(qp);
+}
+
+static enum mrsoft_status end(struct mrsoft_qp *qp)
+{
+	struct mrsoft_qp *peer = get_peer(qp);
+	enum mrsoft_status answer;
+
+	if (!peer)
+		return MRSOFT_S_SILENT;
+	answer = mrsoft_resp_end(peer, &qp->sq.msg);
+	mrsoft_qp_put(peer);
+	return answer;
+}
+
+static int local_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_msg *msg = &sq->msg;
+	enum mrsoft_status answer;
+
+	if (sq->stage == MRSOFT_SQ_FETCHED) {
+		answer = begin(qp);
+		if (answer)
+			return answered(qp, answer, status);
+	}
+	if (msg->op->kind == MRSOFT_OP_ATOMIC)
+		return answered(qp, atomic(qp), status);
+	while (msg->done < msg->length) {
+		/* The state is looked at again before the next turn. */
+		if (!mrsoft_sq_charge(qp, min_t(u64, MRSOFT_SEGMENT,
+						msg->length - msg->done)))
+			return -EAGAIN;
+		answer = segment(qp);
+		if (answer)
+			return answered(qp, answer, status);
+		cond_resched();
+	}
+	return answered(qp, end(qp), status);
+}
+
+const struct mrsoft_path_ops mrsoft_local_path = {
+	.name	= "local",
+	.run	= local_run,
+	.abort	= local_abort,
+};
+
+/* A destination that no device of this kernel has: nobody will answer. */
+static int no_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	enum mrsoft_reason reason;
+
+	reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_NO_PATH);
+	if (qp->type == IB_QPT_UC) {
+		*status = IB_WC_SUCCESS;
+		return 0;
+	}
+	qp->sq.msg.reason = reason;
+	*status = IB_WC_RETRY_EXC_ERR;
+	return 0;
+}
+
+static void no_abort(struct mrsoft_qp *qp)
+{
+}
+
+const struct mrsoft_path_ops mrsoft_no_path = {
+	.name	= "none",
+	.run	= no_run,
+	.abort	= no_abort,
+};
+
+/* Datagrams */
+
+static enum mrsoft_reason gather(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_span to, span;
+	enum mrsoft_reason reason;
+	u64 done = 0;
+
+	mrsoft_span_kernel(&to, sq->bounce, sq->msg.length);
+	while (done < sq->msg.length) {
+		reason = mrsoft_sq_span(qp, sq->msg.length - done, &span);
+		if (reason)
+			return reason;
+		reason = mrsoft_copy(&to, done, &span, 0, span.length);
+		done += span.length;
+		mrsoft_sq_advance(qp, span.length);
+		mrsoft_span_put(&span);
+		if (reason)
+			return mrsoft_refuse(&qp->hca->stats, reason);
+	}
+	return MRSOFT_R_NONE;
+}
+
+static bool find_av(struct mrsoft_qp *qp, struct mrsoft_av *av)
+{
+	struct mrsoft_swqe *wqe = qp->sq.cur;
+
+	if (qp->is_user)
+		return mrsoft_ah_read(qp->hca, wqe->ud.ah_num, qp->pd, av);
+	*av = wqe->ud.av;
+	return true;
+}
+
+static void deliver(struct mrsoft_qp *qp, const struct mrsoft_av *av)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	enum mrsoft_reason why;
+	struct mrsoft_qp *peer;
+
+	mrsoft_av_grh(av, msg->length, msg->grh);
+	msg->ipv4 = av->ipv4;
+	memcpy(msg->smac, qp->hca->mac, ETH_ALEN);
+	peer = find_peer(qp, &av->dgid, qp->sq.cur->ud.qpn, &why);
+	if (!peer) {
+		mrsoft_refuse(&qp->hca->stats, why);
+		return;
+	}
+	if (peer->type == IB_QPT_UD || peer->type == IB_QPT_GSI)
+		mrsoft_resp_datagram(peer, msg, qp->sq.bounce);
+	else
+		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_NO_PEER);
+	mrsoft_qp_put(peer);
+}
+
+static int datagram_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_av av;
+
+	if (!find_av(qp, &av)) {
+		msg->reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_AH);
+		*status = IB_WC_LOC_QP_OP_ERR;
+		return 0;
+	}
+	msg->reason = gather(qp);
+	if (msg->reason) {
+		*status = IB_WC_LOC_PROT_ERR;
+		return 0;
+	}
+	deliver(qp, &av);
+	/* Delivered or lost: the sender of a datagram is never told. */
+	msg->reason = MRSOFT_R_NONE;
+	*status = IB_WC_SUCCESS;
+	return 0;
+}
+
+const struct mrsoft_path_ops mrsoft_datagram_path = {
+	.name	= "datagram",
+	.run	= datagram_run,
+	.abort	= no_abort,
+};
