@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# shellcheck: one case for each shell script of the tree
+# one case for each shell script of the tree
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/host.sh"

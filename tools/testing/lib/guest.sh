@@ -99,7 +99,7 @@ gid_index()
 print(ipaddress.IPv6Address(sys.argv[1]).exploded)' "$2")
 		;;
 	*)
-		# shellcheck disable=SC2046
+		# shellcheck disable=SC2046,SC2183
 		want=$(printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' \
 			$(echo "$2" | tr . ' '))
 		;;

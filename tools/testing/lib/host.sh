@@ -9,10 +9,13 @@
 MRSOFT_SRC=${MRSOFT_SRC:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd -P)}
 MRSOFT_CACHE=${MRSOFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mrsoft}
 export MRSOFT_SRC MRSOFT_CACHE
+# shellcheck disable=SC2034
 TESTING=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 JOBS=${JOBS:-$(nproc)}
 
+# shellcheck disable=SC2034
 KERNELS_X86="6.1 6.12 7.3"
+# shellcheck disable=SC2034
 KERNELS_UML="uml-plain uml-kasan uml-lockdep"
 
 say()

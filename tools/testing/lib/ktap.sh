@@ -6,14 +6,12 @@
 # The report is KTAP in $MRSOFT_RESULTS/NAME.ktap and, for the eye, on standard
 # output.  Without its plan line, the last, the suite has failed.
 
-t_suite=
 t_count=0
 t_failures=0
 t_file=/dev/stdout
 
 t_plan_start()
 {
-	t_suite=$1
 	t_file=$MRSOFT_RESULTS/$1.ktap
 	echo "KTAP version 1" >"$t_file"
 }
