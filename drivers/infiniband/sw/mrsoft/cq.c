@@ -235,14 +235,67 @@ static void cq_raise_error(struct mrsoft_cq *cq)
 }
 
 /**
- * mrsoft_cq_post - add a completion, and tell the consumer if it asked for that
+ * mrsoft_cq_add - add a completion, without telling anybody
  * @cq: the CQ
  * @wc: the completion in the kernel's form, with its QP
  * @solicited: the peer asked for an event; an error counts as one, IBA 11.4.2.2
+ * @due: what mrsoft_cq_upcall() has to do once no lock is held
  *
  * The event cannot be lost: the entry is published and what is armed is looked at
  * under one lock, and mrsoft_cq_arm() arms and looks at the entries under the
- * same.  Upcalls are made after unlocking.
+ * same.
+ *
+ * Context: any.
+ * Return: 0; -EOVERFLOW when the CQ was full, now or before: the completion is
+ * lost.
+ */
+int mrsoft_cq_add(struct mrsoft_cq *cq, const struct ib_wc *wc, bool solicited,
+		  unsigned int *due)
+{
+	unsigned long flags;
+
+	*due = 0;
+	solicited |= wc->status != IB_WC_SUCCESS;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->overflow || !cq_push(cq, wc))
+		goto overflow;
+	if (cq_take_notify(cq, solicited))
+		*due = MRSOFT_CQ_DUE_EVENT;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return 0;
+
+overflow:
+	if (!cq->overflow)
+		*due = MRSOFT_CQ_DUE_ERROR;
+	cq->overflow = true;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	mrsoft_refuse(cq->stats, MRSOFT_R_CQ_OVERFLOW);
+	return -EOVERFLOW;
+}
+
+/**
+ * mrsoft_cq_upcall - tell the consumer what mrsoft_cq_add() found due
+ * @cq: the CQ
+ * @due: from mrsoft_cq_add()
+ *
+ * Context: any, without a lock of ours and not from a kernel consumer's own
+ * post call.
+ */
+void mrsoft_cq_upcall(struct mrsoft_cq *cq, unsigned int due)
+{
+	if ((due & MRSOFT_CQ_DUE_EVENT) && cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (due & MRSOFT_CQ_DUE_ERROR)
+		cq_raise_error(cq);
+}
+
+/**
+ * mrsoft_cq_post - add a completion, and tell the consumer if it asked for that
+ * @cq: the CQ
+ * @wc: the completion in the kernel's form, with its QP
+ * @solicited: the peer asked for an event; an error counts as one
  *
  * Context: any, without a lock of ours and not from a kernel consumer's own
  * post call.
@@ -252,30 +305,12 @@ static void cq_raise_error(struct mrsoft_cq *cq)
 int mrsoft_cq_post(struct mrsoft_cq *cq, const struct ib_wc *wc,
 		   bool solicited)
 {
-	bool first, notify;
-	unsigned long flags;
+	unsigned int due;
+	int err;
 
-	solicited |= wc->status != IB_WC_SUCCESS;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->overflow || !cq_push(cq, wc))
-		goto overflow;
-	notify = cq_take_notify(cq, solicited);
-	spin_unlock_irqrestore(&cq->lock, flags);
-
-	if (notify && cq->ib.comp_handler)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
-	return 0;
-
-overflow:
-	first = !cq->overflow;
-	cq->overflow = true;
-	spin_unlock_irqrestore(&cq->lock, flags);
-
-	mrsoft_refuse(cq->stats, MRSOFT_R_CQ_OVERFLOW);
-	if (first)
-		cq_raise_error(cq);
-	return -EOVERFLOW;
+	err = mrsoft_cq_add(cq, wc, solicited, &due);
+	mrsoft_cq_upcall(cq, due);
+	return err;
 }
 
 /**

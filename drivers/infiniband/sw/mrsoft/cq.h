@@ -55,6 +55,15 @@ int mrsoft_cq_resize_begin(struct mrsoft_cq *cq, u32 cqe,
 			   struct mrsoft_ring *ring);
 int mrsoft_cq_resize_end(struct mrsoft_cq *cq, struct mrsoft_ring *ring);
 
+/* What is due to the consumer after mrsoft_cq_add(). */
+#define MRSOFT_CQ_DUE_EVENT	BIT(0)	/* completion event */
+#define MRSOFT_CQ_DUE_ERROR	BIT(1)	/* CQ_ERR */
+
+/* For callers with a lock of their own: add under it, upcall after it. */
+int mrsoft_cq_add(struct mrsoft_cq *cq, const struct ib_wc *wc, bool solicited,
+		  unsigned int *due);
+void mrsoft_cq_upcall(struct mrsoft_cq *cq, unsigned int due);
+
 /*
  * Adds a completion and makes the upcall that is due, after unlocking.
  * Called without any lock of ours, any context but a kernel consumer's own

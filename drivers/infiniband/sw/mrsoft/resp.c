@@ -254,13 +254,15 @@ static enum mrsoft_status check_recv_sges(struct mrsoft_qp *qp,
 	return MRSOFT_S_OK;
 }
 
+/* @limit: the SRQ's limit event is due once no lock is held. */
 static enum mrsoft_status take_recv(struct mrsoft_qp *qp,
-				    struct mrsoft_msg *msg)
+				    struct mrsoft_msg *msg, bool *limit)
 {
 	struct mrsoft_resp *resp = &qp->resp;
 
+	*limit = false;
 	if (!resp->has_rwqe &&
-	    !mrsoft_rq_take(rq_of(qp), qp->srq, &resp->rwqe)) {
+	    !mrsoft_rq_take_quiet(rq_of(qp), &resp->rwqe, limit)) {
 		msg->rnr_timer = qp->attr.min_rnr_timer;
 		return refuse(qp, msg, qp->type == IB_QPT_RC ?
 			      MRSOFT_S_RNR : MRSOFT_S_SILENT, MRSOFT_R_NO_RECV);
@@ -277,11 +279,14 @@ static enum mrsoft_status check_message(struct mrsoft_qp *qp,
 					struct mrsoft_msg *msg)
 {
 	enum mrsoft_status status;
+	bool limit;
 
 	status = check_remote(qp, msg);
 	if (status || !(msg->op->flags & MRSOFT_OPF_RECV))
 		return status;
-	status = take_recv(qp, msg);
+	status = take_recv(qp, msg, &limit);
+	if (limit)
+		mrsoft_srq_raise_limit(qp->srq);
 	if (status || msg->op->kind != MRSOFT_OP_SEND)
 		return status;
 	if (msg->length > qp->resp.rwqe.length)
@@ -562,12 +567,12 @@ static bool datagram_allowed(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 /* Header and payload into the receive WQE, under the lock: 4 KiB at most. */
 static enum mrsoft_status place_datagram(struct mrsoft_qp *qp,
 					 struct mrsoft_msg *msg,
-					 const void *payload)
+					 const void *payload, bool *limit)
 {
 	struct mrsoft_span grh, body;
 	enum mrsoft_status status;
 
-	status = take_recv(qp, msg);
+	status = take_recv(qp, msg, limit);
 	if (status)
 		return status;
 	if (msg->length + MRSOFT_GRH_BYTES > qp->resp.rwqe.length)
@@ -615,27 +620,39 @@ enum mrsoft_status mrsoft_resp_datagram(struct mrsoft_qp *qp,
 {
 	enum mrsoft_status status = MRSOFT_S_SILENT;
 	struct mrsoft_resp *resp = &qp->resp;
+	bool limit = false, lost = false;
+	unsigned int due = 0;
 	struct ib_wc wc;
 
 	msg->reason = MRSOFT_R_NONE;
 	spin_lock_bh(&resp->lock);
 	if (datagram_allowed(qp, msg))
-		status = place_datagram(qp, msg, payload);
+		status = place_datagram(qp, msg, payload, &limit);
 	if (status == MRSOFT_S_OK)
 		datagram_wc(qp, msg, &wc);
 	else
 		error_wc(qp, IB_WC_LOC_PROT_ERR, msg->reason, &wc);
-	if (status == MRSOFT_S_OK || status == MRSOFT_S_REM_OP)
+	/*
+	 * Senders may meet here: what is taken under the lock is completed under
+	 * it, so that completions come in the order of the receive queue.
+	 */
+	if (status == MRSOFT_S_OK || status == MRSOFT_S_REM_OP) {
 		resp->has_rwqe = false;
+		wc.qp = &qp->ib;
+		wc.port_num = 1;
+		lost = mrsoft_cq_add(qp->recv_cq, &wc, msg->solicited, &due);
+	}
 	spin_unlock_bh(&resp->lock);
 
-	if (status == MRSOFT_S_OK) {
+	if (status == MRSOFT_S_OK)
 		atomic64_inc(&qp->hca->stats.rx_msgs);
-		complete_recv(qp, &wc, msg->solicited);
-	} else if (status == MRSOFT_S_REM_OP) {
+	if (status == MRSOFT_S_REM_OP)
 		mrsoft_qp_error(qp);
-		complete_recv(qp, &wc, false);
-	}
+	mrsoft_cq_upcall(qp->recv_cq, due);
+	if (lost && mrsoft_qp_error(qp))
+		mrsoft_qp_event(qp, IB_EVENT_QP_FATAL);
+	if (limit)
+		mrsoft_srq_raise_limit(qp->srq);
 	return status;
 }
 

@@ -190,7 +190,13 @@ static bool rq_take_limit(struct mrsoft_rq *rq)
 	return true;
 }
 
-static void srq_raise_limit(struct mrsoft_srq *srq)
+/**
+ * mrsoft_srq_raise_limit - tell the consumer that receives run low
+ * @srq: mrsoft_rq_take_quiet() said so
+ *
+ * Context: any, without a lock of ours.
+ */
+void mrsoft_srq_raise_limit(struct mrsoft_srq *srq)
 {
 	struct ib_event event = {
 		.device = srq->ib.device,
@@ -203,14 +209,47 @@ static void srq_raise_limit(struct mrsoft_srq *srq)
 }
 
 /**
+ * mrsoft_rq_take_quiet - take the oldest receive WQE, without telling anybody
+ * @rq: the queue
+ * @rwqe: filled; with @rwqe->bad set only wr_id means anything
+ * @limit: the SRQ's limit event is due, and used up
+ *
+ * Whatever user space does to the element or to the index, @rwqe is consistent in
+ * itself and within max_sge.
+ *
+ * Context: any.
+ * Return: false when the queue is empty (@rwqe is undefined).
+ */
+bool mrsoft_rq_take_quiet(struct mrsoft_rq *rq, struct mrsoft_rwqe *rwqe,
+			  bool *limit)
+{
+	struct mrsoft_abi_rwqe head;
+	unsigned long flags;
+	bool got;
+
+	*limit = false;
+	spin_lock_irqsave(&rq->lock, flags);
+	got = mrsoft_ring_peek(&rq->ring, &head, sizeof(head));
+	if (got) {
+		rwqe->wr_id = head.wr_id;
+		rwqe->length = 0;
+		rwqe->num_sge = 0;
+		rwqe->bad = false;
+		rq_snapshot_sges(rq, head.dma.num_sge, rwqe);
+		mrsoft_ring_pop(&rq->ring);
+		*limit = rq_take_limit(rq);
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return got;
+}
+
+/**
  * mrsoft_rq_take - take the oldest receive WQE
  * @rq: the queue
  * @srq: the SRQ that @rq belongs to, NULL for the queue of a QP
- * @rwqe: filled; with @rwqe->bad set only wr_id means anything
+ * @rwqe: see mrsoft_rq_take_quiet()
  *
- * Whatever user space does to the element or to the index, @rwqe is consistent in
- * itself and within max_sge.  The limit event is raised once per arming, after
- * unlocking.
+ * The limit event is raised once per arming, after unlocking.
  *
  * Context: any, without a lock of ours that an event handler could want.
  * Return: false when the queue is empty (@rwqe is undefined).
@@ -218,31 +257,12 @@ static void srq_raise_limit(struct mrsoft_srq *srq)
 bool mrsoft_rq_take(struct mrsoft_rq *rq, struct mrsoft_srq *srq,
 		    struct mrsoft_rwqe *rwqe)
 {
-	struct mrsoft_abi_rwqe head;
-	bool raise = false;
-	unsigned long flags;
+	bool limit, got;
 
-	spin_lock_irqsave(&rq->lock, flags);
-	if (!mrsoft_ring_peek(&rq->ring, &head, sizeof(head)))
-		goto empty;
-
-	rwqe->wr_id = head.wr_id;
-	rwqe->length = 0;
-	rwqe->num_sge = 0;
-	rwqe->bad = false;
-	rq_snapshot_sges(rq, head.dma.num_sge, rwqe);
-	mrsoft_ring_pop(&rq->ring);
-	if (srq)
-		raise = rq_take_limit(rq);
-	spin_unlock_irqrestore(&rq->lock, flags);
-
-	if (raise)
-		srq_raise_limit(srq);
-	return true;
-
-empty:
-	spin_unlock_irqrestore(&rq->lock, flags);
-	return false;
+	got = mrsoft_rq_take_quiet(rq, rwqe, &limit);
+	if (limit && srq)
+		mrsoft_srq_raise_limit(srq);
+	return got;
 }
 
 /**

@@ -79,6 +79,10 @@ int mrsoft_rq_post(struct mrsoft_rq *rq, const struct ib_recv_wr *wr,
  */
 bool mrsoft_rq_take(struct mrsoft_rq *rq, struct mrsoft_srq *srq,
 		    struct mrsoft_rwqe *rwqe);
+/* For callers with a lock of their own. */
+bool mrsoft_rq_take_quiet(struct mrsoft_rq *rq, struct mrsoft_rwqe *rwqe,
+			  bool *limit);
+void mrsoft_srq_raise_limit(struct mrsoft_srq *srq);
 u32 mrsoft_rq_pending(struct mrsoft_rq *rq);
 
 /* SRQ: resize keeps what is queued, in order; -EINVAL when it does not fit. */
