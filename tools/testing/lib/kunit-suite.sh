@@ -6,6 +6,7 @@
 # Parametrised cases nest: only the lines that stand deepest in the result of a
 # suite are its cases.
 
+# shellcheck source=tools/testing/lib/guest.sh
 . "$MRSOFT_SRC/tools/testing/lib/guest.sh"
 t_plan_start kunit
 
@@ -63,6 +64,7 @@ for ko in "${modules[@]}"; do
 		t_fail "$module" "insmod: exit status $rc"
 		continue
 	fi
+	# shellcheck disable=SC2154 # of ktap.sh
 	before=$t_count
 	while IFS=$'\t' read -r verdict name reason; do
 		case $verdict in
