@@ -71,6 +71,7 @@ void mrsoft_key_init(struct mrsoft_key *key, enum mrsoft_key_kind kind,
 {
 	key->kind = kind;
 	key->pd = pd;
+	atomic_set(&key->holds, MRSOFT_CLOSED);
 	init_completion(&key->drained);
 	refcount_set(&key->users, 1);
 	mutex_init(&key->lock);
@@ -129,7 +130,7 @@ err_count:
  */
 void mrsoft_key_remove(struct mrsoft_key *key)
 {
-	WARN_ON_ONCE(refcount_read(&key->holds));
+	WARN_ON_ONCE(atomic_read(&key->holds) != MRSOFT_CLOSED);
 	xa_erase_bh(&key->table->xa, key->index);
 	atomic_dec(table_count(key->table, key));
 }
@@ -205,22 +206,22 @@ void mrsoft_key_put(struct mrsoft_key *key)
  */
 void mrsoft_key_publish(struct mrsoft_key *key)
 {
-	WARN_ON_ONCE(refcount_read(&key->holds));
+	WARN_ON_ONCE(atomic_read(&key->holds) != MRSOFT_CLOSED);
 	reinit_completion(&key->drained);
 	key->published = true;
-	/* fields before holds; pairs with smp_rmb() in mrsoft_key_enter() */
-	smp_wmb();
-	refcount_set(&key->holds, 1);
+	/* fields before holds; pairs with the increment in mrsoft_key_enter() */
+	atomic_set_release(&key->holds, 0);
 }
 
 /**
  * mrsoft_key_unpublish - nobody enters any more, and nobody is inside
  * @key: published or not
  *
- * Who may still be inside: copies that passed mrsoft_key_enter() and have not
- * come to mrsoft_key_leave().  They are on other CPUs, or preempted, in a
- * copy of at most MRSOFT_SEGMENT bytes that does not sleep and waits for
- * nothing; the last of them completes @drained.
+ * From the one atomic step on every access is refused, so the wait does not
+ * depend on how many keep coming.  Who may still be inside: copies that passed
+ * mrsoft_key_enter() before and have not come to mrsoft_key_leave().  They are
+ * on other CPUs, or preempted, in a copy of at most MRSOFT_SEGMENT bytes that
+ * does not sleep and waits for nothing; the last of them completes @drained.
  *
  * Context: process, sleeps, under @key->lock.
  */
@@ -231,7 +232,7 @@ void mrsoft_key_unpublish(struct mrsoft_key *key)
 	if (!key->published)
 		return;
 	key->published = false;
-	if (!refcount_dec_and_test(&key->holds))
+	if (atomic_add_return(MRSOFT_CLOSED, &key->holds) != MRSOFT_CLOSED)
 		wait_for_completion(&key->drained);
 }
 
@@ -257,14 +258,13 @@ enum mrsoft_reason mrsoft_key_enter(struct mrsoft_table *table, u32 key,
 		reason = table_absent(table, key >> 8);
 		goto unlock;
 	}
-	if (!refcount_inc_not_zero(&entry->holds)) {
+	/* a full barrier on success: holds before fields */
+	if (!atomic_inc_unless_negative(&entry->holds)) {
 		/* a stale answer only changes the name of the refusal */
 		reason = READ_ONCE(entry->key) == key ? MRSOFT_R_KEY_INVALID :
 							MRSOFT_R_KEY_STALE;
 		goto unlock;
 	}
-	/* holds before fields; pairs with smp_wmb() in mrsoft_key_publish() */
-	smp_rmb();
 	if (READ_ONCE(entry->key) != key) {
 		mrsoft_key_leave(entry);
 		reason = MRSOFT_R_KEY_STALE;
@@ -284,7 +284,7 @@ unlock:
  */
 void mrsoft_key_leave(struct mrsoft_key *key)
 {
-	if (refcount_dec_and_test(&key->holds))
+	if (atomic_dec_return(&key->holds) == MRSOFT_CLOSED)
 		complete(&key->drained);
 }
 

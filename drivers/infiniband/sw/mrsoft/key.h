@@ -67,8 +67,8 @@ enum mrsoft_key_kind {
  * @kind: I, enum mrsoft_key_kind
  * @key: A, the live key: index << 8 | variant.  Changes in the low byte only,
  *	as if marked H
- * @holds: A, 0 when not published: nobody may enter.  Published: 1 + copies
- *	running now
+ * @holds: A, copies running now; MRSOFT_CLOSED is added while not published, so
+ *	that nobody enters any more, however many are inside
  * @drained: completed by the last hold that leaves an unpublished entry
  * @owners: A, bound windows; MRSOFT_RETIRED once dereg has won, and while the
  *	fields below are changed
@@ -93,7 +93,7 @@ struct mrsoft_key {
 	u32 index;
 	u8 kind;
 	u32 key;
-	refcount_t holds;
+	atomic_t holds;
 	struct completion drained;
 	atomic_t owners;
 	refcount_t users;
@@ -112,6 +112,8 @@ struct mrsoft_key {
 
 /* owners: set in the same atomic step that finds no window bound. */
 #define MRSOFT_RETIRED		INT_MIN
+/* holds: added in one atomic step, so that an access is before it or refused. */
+#define MRSOFT_CLOSED		INT_MIN
 
 /**
  * struct mrsoft_access - what somebody wants to do to memory
@@ -158,6 +160,19 @@ enum mrsoft_reason __must_check
 mrsoft_key_access(struct mrsoft_table *table, const struct mrsoft_access *req,
 		  struct mrsoft_span *span);
 void mrsoft_span_put(struct mrsoft_span *span);
+
+/* Would the access pass now? */
+static inline enum mrsoft_reason
+mrsoft_key_probe(struct mrsoft_table *table, const struct mrsoft_access *req)
+{
+	enum mrsoft_reason reason;
+	struct mrsoft_span span;
+
+	reason = mrsoft_key_access(table, req, &span);
+	if (reason == MRSOFT_R_NONE)
+		mrsoft_span_put(&span);
+	return reason;
+}
 
 static inline void mrsoft_span_kernel(struct mrsoft_span *span, void *addr,
 				      u64 length)
