@@ -37,6 +37,9 @@
 #define VENDOR_ID	0xffffff
 #define VENDOR_PART_ID	0x6d72
 
+/* MRSOFT_VERSION as user space takes it apart: 16 bits for each number. */
+#define FW_VERSION	(0ull << 32 | 1 << 16 | 0)
+
 static DEFINE_MUTEX(devs_lock);
 static LIST_HEAD(devs);
 
@@ -83,7 +86,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	if (err)
 		return err;
 	*attr = (struct ib_device_attr) {
-		.fw_ver = 1,
+		.fw_ver = FW_VERSION,
 		.sys_image_guid = ibdev->node_guid,
 		.max_mr_size = MRSOFT_MAX_MR_SIZE,
 		/* fast registration takes pages of 4 KiB and more */

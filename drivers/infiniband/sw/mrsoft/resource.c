@@ -46,7 +46,7 @@ static int fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 	err = rdma_nl_put_driver_u32_hex(msg, "key", READ_ONCE(key->key)) ||
 	      rdma_nl_put_driver_u32_hex(msg, "access", key->access) ||
 	      rdma_nl_put_driver_string(msg, "state",
-					refcount_read(&key->holds) ?
+					READ_ONCE(key->published) ?
 						"valid" : "free") ||
 	      rdma_nl_put_driver_u32(msg, "windows", max(windows, 0));
 	return table_end(msg, table, err);
