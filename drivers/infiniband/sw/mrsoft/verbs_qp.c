@@ -317,6 +317,14 @@ static int post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		*bad = wr;
 		return -EINVAL;
 	}
+	switch (mrsoft_qp_state(qp)) {
+	case IB_QPS_RESET:
+	case IB_QPS_INIT:
+	case IB_QPS_RTR:
+		return -EINVAL;
+	default:
+		break;
+	}
 	mrsoft_sq_doorbell(qp);
 	/* librxe has no command for receives: those of a dead QP end now. */
 	if (mrsoft_qp_state(qp) == IB_QPS_ERR)
