@@ -3,8 +3,9 @@
  * resp.c - responder: executes messages
  *
  * Owns:     what a QP does with a message that reaches it: state, PSN, rights,
- *           receive WQE, placing, reading, atomics, completion, flush.
- * Not here: how the message got here (local.c), the checks of memory (mr.c).
+ *           order of the steps, reading, atomics, consequences, flush.
+ * Not here: the receive WQE (recv.c), how the message got here (local.c), the
+ *           checks of memory (key.c).
  * Locks:    resp.lock covers the claim: one message has the responder from
  *           begin to end (resp.active), one call works for it (resp.busy), and
  *           only that call touches the receive WQE.  No lock is held while
@@ -20,27 +21,11 @@
 
 #include "copy.h"
 #include "psn.h"
+#include "recv.h"
 #include "resp.h"
 
 /* How much a flush does before it lets others have the worker. */
 #define FLUSH_TURN	256
-
-static enum mrsoft_status refuse(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
-				 enum mrsoft_status status,
-				 enum mrsoft_reason reason)
-{
-	msg->reason = mrsoft_refuse(&qp->hca->stats, reason);
-	return status;
-}
-
-/* The memory check has counted its refusal already. */
-static enum mrsoft_status refused(struct mrsoft_msg *msg,
-				  enum mrsoft_status status,
-				  enum mrsoft_reason reason)
-{
-	msg->reason = reason;
-	return status;
-}
 
 static bool can_receive(const struct mrsoft_qp *qp)
 {
@@ -55,32 +40,6 @@ static bool can_receive(const struct mrsoft_qp *qp)
 	}
 }
 
-static struct mrsoft_rq *rq_of(struct mrsoft_qp *qp)
-{
-	return qp->srq ? &qp->srq->rq : &qp->rq;
-}
-
-/* Completes the receive WQE that was taken.  Called without locks. */
-static void complete_recv(struct mrsoft_qp *qp, struct ib_wc *wc,
-			  bool solicited)
-{
-	wc->qp = &qp->ib;
-	wc->port_num = 1;
-	if (mrsoft_cq_post(qp->recv_cq, wc, solicited) && mrsoft_qp_error(qp))
-		mrsoft_qp_event(qp, IB_EVENT_QP_FATAL);
-}
-
-static void error_wc(const struct mrsoft_qp *qp, enum ib_wc_status status,
-		     enum mrsoft_reason reason, struct ib_wc *wc)
-{
-	*wc = (struct ib_wc){
-		.wr_id	    = qp->resp.rwqe.wr_id,
-		.status	    = status,
-		.opcode	    = IB_WC_RECV,
-		.vendor_err = reason,
-	};
-}
-
 /*
  * Claim.  A message is admitted by begin; later calls of the same message get
  * in as long as nobody took the claim away (reset, flush).
@@ -91,9 +50,11 @@ static enum mrsoft_status admit(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 
 	lockdep_assert_held(&resp->lock);
 	if (!can_receive(qp) || resp->busy || resp->active)
-		return refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
+					 MRSOFT_R_PEER_STATE);
 	if (qp->type == IB_QPT_RC && msg->psn != resp->psn)
-		return refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PSN);
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
+					 MRSOFT_R_PSN);
 	resp->active = msg;
 	resp->busy = true;
 	return MRSOFT_S_OK;
@@ -106,7 +67,8 @@ static enum mrsoft_status enter(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 
 	spin_lock_bh(&resp->lock);
 	if (resp->active != msg || resp->busy || !can_receive(qp))
-		status = refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
+		status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
+					   MRSOFT_R_PEER_STATE);
 	else
 		resp->busy = true;
 	spin_unlock_bh(&resp->lock);
@@ -124,7 +86,8 @@ static void leave(struct mrsoft_qp *qp, bool done)
 	if (done || flush)
 		resp->active = NULL;
 	spin_unlock_bh(&resp->lock);
-	/* Pairs with the wait in mrsoft_resp_reset(). */
+	/* The flag before the look at the waiters, as mrsoft_resp_reset() waits. */
+	smp_mb();
 	wake_up_var(&resp->busy);
 	if (flush)
 		mrsoft_resp_flush(qp);
@@ -153,9 +116,9 @@ static enum mrsoft_status fail(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 		return MRSOFT_S_SILENT;
 	mrsoft_qp_error(qp);
 	if (wc != IB_WC_SUCCESS && qp->resp.has_rwqe) {
-		error_wc(qp, wc, msg->reason, &cqe);
+		mrsoft_recv_error_wc(qp, wc, msg->reason, &cqe);
 		qp->resp.has_rwqe = false;
-		complete_recv(qp, &cqe, false);
+		mrsoft_recv_complete(qp, &cqe, false);
 	} else if (status == MRSOFT_S_REM_ACCESS) {
 		mrsoft_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
 	} else {
@@ -178,33 +141,6 @@ static struct mrsoft_access remote_access(const struct mrsoft_qp *qp,
 	};
 }
 
-static struct mrsoft_access recv_access(const struct mrsoft_qp *qp,
-					const struct ib_sge *sge, u32 off,
-					u64 len)
-{
-	return (struct mrsoft_access){
-		.pd	= qp->pd,
-		.qpn	= qp->qpn,
-		.key	= sge->lkey,
-		.rights	= IB_ACCESS_LOCAL_WRITE,
-		.iova	= sge->addr + off,
-		.length	= len,
-	};
-}
-
-/* Would the access pass now?  It is checked again for each segment. */
-static enum mrsoft_reason probe(struct mrsoft_qp *qp,
-				const struct mrsoft_access *req)
-{
-	enum mrsoft_reason reason;
-	struct mrsoft_span span;
-
-	reason = mrsoft_key_access(&qp->hca->keys, req, &span);
-	if (reason == MRSOFT_R_NONE)
-		mrsoft_span_put(&span);
-	return reason;
-}
-
 static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
 				       struct mrsoft_msg *msg)
 {
@@ -216,62 +152,22 @@ static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
 	if (!op->rights)
 		return MRSOFT_S_OK;
 	if (!(qp->attr.qp_access_flags & op->rights))
-		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_QP_ACCESS);
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
+					 MRSOFT_R_QP_ACCESS);
 	if ((op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC) &&
 	    !qp->attr.max_dest_rd_atomic)
-		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_READ_DEPTH);
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
+					 MRSOFT_R_READ_DEPTH);
 	if (op->kind == MRSOFT_OP_ATOMIC && (msg->raddr & (sizeof(u64) - 1)))
-		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_MISALIGNED);
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
+					 MRSOFT_R_MISALIGNED);
 	/* An empty request does not name memory: its key is not looked at. */
 	if (!len)
 		return MRSOFT_S_OK;
 	req = remote_access(qp, msg, 0, len);
-	reason = probe(qp, &req);
+	reason = mrsoft_key_probe(&qp->hca->keys, &req);
 	if (reason)
-		return refused(msg, MRSOFT_S_REM_ACCESS, reason);
-	return MRSOFT_S_OK;
-}
-
-static enum mrsoft_status check_recv_sges(struct mrsoft_qp *qp,
-					  struct mrsoft_msg *msg, u64 length)
-{
-	struct mrsoft_rwqe *rwqe = &qp->resp.rwqe;
-	enum mrsoft_reason reason;
-	u32 i;
-
-	for (i = 0; i < rwqe->num_sge && length; i++) {
-		u64 n = min_t(u64, length, rwqe->sge[i].length);
-		struct mrsoft_access req;
-
-		if (!n)
-			continue;
-		req = recv_access(qp, &rwqe->sge[i], 0, n);
-		reason = probe(qp, &req);
-		if (reason)
-			return refused(msg, MRSOFT_S_REM_OP, reason);
-		length -= n;
-	}
-	return MRSOFT_S_OK;
-}
-
-/* @limit: the SRQ's limit event is due once no lock is held. */
-static enum mrsoft_status take_recv(struct mrsoft_qp *qp,
-				    struct mrsoft_msg *msg, bool *limit)
-{
-	struct mrsoft_resp *resp = &qp->resp;
-
-	*limit = false;
-	if (!resp->has_rwqe &&
-	    !mrsoft_rq_take_quiet(rq_of(qp), &resp->rwqe, limit)) {
-		msg->rnr_timer = qp->attr.min_rnr_timer;
-		return refuse(qp, msg, qp->type == IB_QPT_RC ?
-			      MRSOFT_S_RNR : MRSOFT_S_SILENT, MRSOFT_R_NO_RECV);
-	}
-	resp->has_rwqe = true;
-	resp->sge = 0;
-	resp->sge_off = 0;
-	if (resp->rwqe.bad)
-		return refuse(qp, msg, MRSOFT_S_REM_OP, MRSOFT_R_RING_ENTRY);
+		return mrsoft_msg_refused(msg, MRSOFT_S_REM_ACCESS, reason);
 	return MRSOFT_S_OK;
 }
 
@@ -284,15 +180,15 @@ static enum mrsoft_status check_message(struct mrsoft_qp *qp,
 	status = check_remote(qp, msg);
 	if (status || !(msg->op->flags & MRSOFT_OPF_RECV))
 		return status;
-	status = take_recv(qp, msg, &limit);
+	status = mrsoft_recv_take(qp, msg, &limit);
 	if (limit)
 		mrsoft_srq_raise_limit(qp->srq);
 	if (status || msg->op->kind != MRSOFT_OP_SEND)
 		return status;
 	if (msg->length > qp->resp.rwqe.length)
-		return refuse(qp, msg, MRSOFT_S_INV_REQ,
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 			      MRSOFT_R_RECV_TOO_SHORT);
-	return check_recv_sges(qp, msg, msg->length);
+	return mrsoft_recv_check(qp, msg, msg->length);
 }
 
 /**
@@ -332,46 +228,6 @@ enum mrsoft_status mrsoft_resp_begin(struct mrsoft_qp *qp,
 	return status;
 }
 
-/* The requester's bytes into the receive WQE, sge by sge. */
-static enum mrsoft_status scatter(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
-				  const struct mrsoft_span *peer)
-{
-	struct mrsoft_resp *resp = &qp->resp;
-	struct mrsoft_rwqe *rwqe = &resp->rwqe;
-	u64 done = 0;
-
-	while (done < peer->length) {
-		const struct ib_sge *sge = &rwqe->sge[resp->sge];
-		struct mrsoft_access req;
-		struct mrsoft_span span;
-		enum mrsoft_reason reason;
-		u64 n;
-
-		if (resp->sge >= rwqe->num_sge)
-			return refuse(qp, msg, MRSOFT_S_INV_REQ,
-				      MRSOFT_R_RECV_TOO_SHORT);
-		n = min_t(u64, peer->length - done,
-			  sge->length - resp->sge_off);
-		if (n) {
-			req = recv_access(qp, sge, resp->sge_off, n);
-			reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
-			if (reason)
-				return refused(msg, MRSOFT_S_REM_OP, reason);
-			reason = mrsoft_copy(&span, 0, peer, done, n);
-			mrsoft_span_put(&span);
-			if (reason)
-				return refuse(qp, msg, MRSOFT_S_REM_OP, reason);
-			done += n;
-			resp->sge_off += n;
-		}
-		if (resp->sge_off == sge->length) {
-			resp->sge++;
-			resp->sge_off = 0;
-		}
-	}
-	return MRSOFT_S_OK;
-}
-
 /* Between the requester's bytes and the region that the rkey names. */
 static enum mrsoft_status move(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 			       const struct mrsoft_span *peer)
@@ -383,14 +239,14 @@ static enum mrsoft_status move(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 
 	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
 	if (reason)
-		return refused(msg, MRSOFT_S_REM_ACCESS, reason);
+		return mrsoft_msg_refused(msg, MRSOFT_S_REM_ACCESS, reason);
 	if (msg->op->kind == MRSOFT_OP_READ)
 		reason = mrsoft_copy(peer, 0, &span, 0, peer->length);
 	else
 		reason = mrsoft_copy(&span, 0, peer, 0, peer->length);
 	mrsoft_span_put(&span);
 	if (reason)
-		return refuse(qp, msg, MRSOFT_S_REM_OP, reason);
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP, reason);
 	return MRSOFT_S_OK;
 }
 
@@ -412,12 +268,13 @@ enum mrsoft_status mrsoft_resp_segment(struct mrsoft_qp *qp,
 	enum mrsoft_status status;
 
 	if (peer->length > msg->length - msg->done)
-		return refuse(qp, msg, MRSOFT_S_INV_REQ, MRSOFT_R_MSG_TOO_LONG);
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
+					 MRSOFT_R_MSG_TOO_LONG);
 	status = enter(qp, msg);
 	if (status)
 		return status;
 	if (msg->op->kind == MRSOFT_OP_SEND)
-		status = scatter(qp, msg, peer);
+		status = mrsoft_recv_place(qp, msg, peer);
 	else
 		status = move(qp, msg, peer);
 	status = fail(qp, msg, status);
@@ -450,7 +307,7 @@ enum mrsoft_status mrsoft_resp_atomic(struct mrsoft_qp *qp,
 	req = remote_access(qp, msg, 0, sizeof(u64));
 	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
 	if (reason) {
-		status = refused(msg, MRSOFT_S_REM_ACCESS, reason);
+		status = mrsoft_msg_refused(msg, MRSOFT_S_REM_ACCESS, reason);
 	} else {
 		reason = mrsoft_copy_atomic(&span, swap ?
 					    MRSOFT_ATOMIC_CMP_SWAP :
@@ -459,31 +316,12 @@ enum mrsoft_status mrsoft_resp_atomic(struct mrsoft_qp *qp,
 					    &msg->old);
 		mrsoft_span_put(&span);
 		if (reason)
-			status = refuse(qp, msg, MRSOFT_S_REM_OP, reason);
+			status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP,
+						   reason);
 	}
 	status = fail(qp, msg, status);
 	leave(qp, status != MRSOFT_S_OK);
 	return status;
-}
-
-static void recv_wc(const struct mrsoft_qp *qp, const struct mrsoft_msg *msg,
-		    struct ib_wc *wc)
-{
-	*wc = (struct ib_wc){
-		.wr_id	  = qp->resp.rwqe.wr_id,
-		.status	  = IB_WC_SUCCESS,
-		.opcode	  = msg->op->recv_wc,
-		.byte_len = msg->length,
-		.src_qp	  = msg->src_qpn,
-	};
-	if (msg->op->flags & MRSOFT_OPF_IMM) {
-		wc->wc_flags |= IB_WC_WITH_IMM;
-		wc->ex.imm_data = msg->ex.imm;
-	}
-	if (msg->op->flags & MRSOFT_OPF_INV) {
-		wc->wc_flags |= IB_WC_WITH_INVALIDATE;
-		wc->ex.invalidate_rkey = msg->ex.inv_key;
-	}
 }
 
 static void advance(struct mrsoft_qp *qp, const struct mrsoft_msg *msg)
@@ -522,16 +360,16 @@ enum mrsoft_status mrsoft_resp_end(struct mrsoft_qp *qp,
 		reason = mrsoft_key_invalidate(&qp->hca->keys, &qp->binder,
 					       msg->ex.inv_key, true);
 	if (reason) {
-		status = refused(msg, MRSOFT_S_REM_ACCESS, reason);
+		status = mrsoft_msg_refused(msg, MRSOFT_S_REM_ACCESS, reason);
 		status = fail(qp, msg, status);
 		leave(qp, true);
 		return status;
 	}
 	advance(qp, msg);
 	if (msg->op->flags & MRSOFT_OPF_RECV) {
-		recv_wc(qp, msg, &wc);
+		mrsoft_recv_wc(qp, msg, &wc);
 		qp->resp.has_rwqe = false;
-		complete_recv(qp, &wc, msg->solicited);
+		mrsoft_recv_complete(qp, &wc, msg->solicited);
 	}
 	leave(qp, true);
 	return MRSOFT_S_OK;
@@ -556,9 +394,9 @@ void mrsoft_resp_abort(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 static bool datagram_allowed(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 {
 	if (!can_receive(qp))
-		refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
+		mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
 	else if (msg->qkey != qp->attr.qkey)
-		refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_QKEY);
+		mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_QKEY);
 	else
 		return true;
 	return false;
@@ -572,27 +410,27 @@ static enum mrsoft_status place_datagram(struct mrsoft_qp *qp,
 	struct mrsoft_span grh, body;
 	enum mrsoft_status status;
 
-	status = take_recv(qp, msg, limit);
+	status = mrsoft_recv_take(qp, msg, limit);
 	if (status)
 		return status;
 	if (msg->length + MRSOFT_GRH_BYTES > qp->resp.rwqe.length)
-		return refuse(qp, msg, MRSOFT_S_SILENT,
+		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
 			      MRSOFT_R_RECV_TOO_SHORT);
-	status = check_recv_sges(qp, msg, msg->length + MRSOFT_GRH_BYTES);
+	status = mrsoft_recv_check(qp, msg, msg->length + MRSOFT_GRH_BYTES);
 	if (status)
 		return status;
 	mrsoft_span_kernel(&grh, msg->grh, MRSOFT_GRH_BYTES);
-	status = scatter(qp, msg, &grh);
+	status = mrsoft_recv_place(qp, msg, &grh);
 	if (status || !msg->length)
 		return status;
 	mrsoft_span_kernel(&body, (void *)payload, msg->length);
-	return scatter(qp, msg, &body);
+	return mrsoft_recv_place(qp, msg, &body);
 }
 
 static void datagram_wc(const struct mrsoft_qp *qp,
 			const struct mrsoft_msg *msg, struct ib_wc *wc)
 {
-	recv_wc(qp, msg, wc);
+	mrsoft_recv_wc(qp, msg, wc);
 	wc->byte_len += MRSOFT_GRH_BYTES;
 	wc->wc_flags |= IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE |
 			IB_WC_WITH_SMAC;
@@ -631,7 +469,7 @@ enum mrsoft_status mrsoft_resp_datagram(struct mrsoft_qp *qp,
 	if (status == MRSOFT_S_OK)
 		datagram_wc(qp, msg, &wc);
 	else
-		error_wc(qp, IB_WC_LOC_PROT_ERR, msg->reason, &wc);
+		mrsoft_recv_error_wc(qp, IB_WC_LOC_PROT_ERR, msg->reason, &wc);
 	/*
 	 * Senders may meet here: what is taken under the lock is completed under
 	 * it, so that completions come in the order of the receive queue.
@@ -680,7 +518,7 @@ static bool flush_one(struct mrsoft_qp *qp)
 	resp->has_rwqe = false;
 	spin_unlock_bh(&resp->lock);
 	if (got)
-		complete_recv(qp, &wc, false);
+		mrsoft_recv_complete(qp, &wc, false);
 	return got;
 }
 

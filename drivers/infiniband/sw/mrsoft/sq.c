@@ -64,7 +64,6 @@ static enum ib_wc_status check_sges(struct mrsoft_qp *qp)
 {
 	struct mrsoft_swqe *wqe = qp->sq.cur;
 	struct mrsoft_access req;
-	struct mrsoft_span span;
 	u32 i;
 
 	if (wqe->flags & IB_SEND_INLINE)
@@ -73,11 +72,9 @@ static enum ib_wc_status check_sges(struct mrsoft_qp *qp)
 		if (!wqe->sge[i].length)
 			continue;
 		req = sge_access(qp, &wqe->sge[i], 0, wqe->sge[i].length);
-		qp->sq.msg.reason = mrsoft_key_access(&qp->hca->keys, &req,
-						      &span);
+		qp->sq.msg.reason = mrsoft_key_probe(&qp->hca->keys, &req);
 		if (qp->sq.msg.reason)
 			return IB_WC_LOC_PROT_ERR;
-		mrsoft_span_put(&span);
 	}
 	return IB_WC_SUCCESS;
 }
@@ -376,7 +373,8 @@ static void run_leave(struct mrsoft_qp *qp, bool more)
 	if (kick)
 		queue_work(qp->hca->wq, &sq->work);
 	spin_unlock_irqrestore(&sq->lock, flags);
-	/* Pairs with the wait in mrsoft_sq_stop(). */
+	/* The flag before the look at the waiters, as mrsoft_sq_stop() waits. */
+	smp_mb();
 	wake_up_var(&sq->running);
 }
 
