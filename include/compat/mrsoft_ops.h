@@ -51,7 +51,7 @@
 
 /* Nothing to adapt; the reference keeps an unused static fn from a warning. */
 #define MRSOFT_WRAP_NONE(fn) \
-	static_assert(sizeof(&fn) > 0)
+	static_assert(__same_type(fn, fn))
 
 /* Every uverbs command keeps its udata in the bundle; the kernel has neither. */
 static inline struct uverbs_attr_bundle *

@@ -7,6 +7,7 @@
 #define MRSOFT_COMPAT_KUNIT_RESOURCE_H
 
 #include_next <kunit/resource.h>
+#include <linux/slab.h>
 
 #ifndef MRSOFT_HAVE_KUNIT_ADD_ACTION
 typedef void (kunit_action_t)(void *);
@@ -43,7 +44,7 @@ static inline int kunit_add_action(struct kunit *test, kunit_action_t *func,
 {
 	struct mrsoft_kunit_action *action;
 
-	action = kzalloc(sizeof(*action), GFP_KERNEL);
+	action = kzalloc_obj(*action);
 	if (!action)
 		return -ENOMEM;
 	action->func = func;

@@ -25,7 +25,7 @@
 
 #ifndef KUNIT_ARRAY_PARAM_DESC
 #define KUNIT_ARRAY_PARAM_DESC(name, array, desc_member)			\
-	static void name##_get_desc(const typeof((array)[0]) *param, char *desc)\
+	static void name##_get_desc(typeof(&(array)[0]) param, char *desc)	\
 	{									\
 		strscpy(desc, param->desc_member, KUNIT_PARAM_DESC_SIZE);	\
 	}									\

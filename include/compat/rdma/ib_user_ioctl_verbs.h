@@ -3,11 +3,12 @@
 #ifndef MRSOFT_COMPAT_RDMA_IB_USER_IOCTL_VERBS_H
 #define MRSOFT_COMPAT_RDMA_IB_USER_IOCTL_VERBS_H
 
+#include <linux/bits.h>
 #include_next <rdma/ib_user_ioctl_verbs.h>
 
 #ifndef MRSOFT_HAVE_IB_UVERBS_ACCESS_FLUSH
-#define IB_UVERBS_ACCESS_FLUSH_GLOBAL		(1 << 8)
-#define IB_UVERBS_ACCESS_FLUSH_PERSISTENT	(1 << 9)
+#define IB_UVERBS_ACCESS_FLUSH_GLOBAL		BIT(8)
+#define IB_UVERBS_ACCESS_FLUSH_PERSISTENT	BIT(9)
 #endif
 
 #endif

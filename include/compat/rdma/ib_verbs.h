@@ -34,8 +34,8 @@ struct ib_dmah;
 #endif
 
 #ifndef MRSOFT_HAVE_IB_ODP_SUPPORT_FLUSH
-#define IB_ODP_SUPPORT_FLUSH		(1 << 6)
-#define IB_ODP_SUPPORT_ATOMIC_WRITE	(1 << 7)
+#define IB_ODP_SUPPORT_FLUSH		BIT(6)
+#define IB_ODP_SUPPORT_ATOMIC_WRITE	BIT(7)
 #endif
 
 #ifndef MRSOFT_HAVE_IB_VIRT_DMA_TO_PTR
