@@ -14,7 +14,9 @@ sparse_clean()
 	local kernel=$1 log=$MRSOFT_RESULTS/sparse-$1.log
 	local dir=$MRSOFT_CACHE/build/$kernel-sparse
 
+	# 7.3 would leave Debian's sparse out: it does not know __typeof_unqual__
 	BUILD_TAG=sparse "$TESTING/kernels/build-module" "$kernel" C=2 \
+		CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		>"$log.out" 2>&1 || { tail -n 20 "$log.out"; return 1; }
 	cp "$dir/build.log" "$log"
 	grep -q '^  CHECK ' "$log" || { echo "sparse saw no file"; return 1; }

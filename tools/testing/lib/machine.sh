@@ -29,7 +29,7 @@ machine_job()
 		ko=$("$TESTING/kernels/build-module" "$kernel") || return 1
 		cp "$ko" "$RESULTS/modules/"
 		dir=${ko%/drivers/*}/kunit
-		[ ! -d "$dir" ] || find "$dir" -name '*.ko' \
+		[ -z "${BUILD_KUNIT:-}" ] || find "$dir" -name '*.ko' \
 			-exec cp -t "$RESULTS/modules/kunit" {} +
 	fi
 	"$TESTING/lib/build-selftests" "$RESULTS/bin" || return 1
