@@ -184,6 +184,16 @@ static inline void waiter_start(struct kunit *test, struct waiter *w,
 						    "mrsoft-wait")));
 }
 
+/* Threads may be slow to start on a busy host, so conditions are waited for. */
+#define mem_eventually(cond)					\
+({								\
+	int __ms = 20000;					\
+								\
+	while (!(cond) && --__ms)				\
+		usleep_range(900, 1000);			\
+	__ms > 0;						\
+})
+
 /* Is it still waiting after a time in which it would long have ended? */
 static inline bool waiter_waits(struct waiter *w)
 {
