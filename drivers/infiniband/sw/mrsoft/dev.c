@@ -104,7 +104,8 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 				    IB_DEVICE_SRQ_RESIZE |
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
 				    IB_DEVICE_MEM_WINDOW |
-				    IB_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IB_DEVICE_ATOMIC_WRITE,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG,
 		.max_send_sge = MRSOFT_MAX_SGE,
 		.max_recv_sge = MRSOFT_MAX_SGE,

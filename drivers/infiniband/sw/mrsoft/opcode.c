@@ -50,12 +50,21 @@ static const struct mrsoft_op ops[] = {
 		.rights = IB_ACCESS_REMOTE_READ, .wc = IB_WC_RDMA_READ,
 	},
 	[IB_WR_ATOMIC_CMP_AND_SWP] = {
-		.kind = MRSOFT_OP_ATOMIC, .qp_types = MRSOFT_QPT_RC,
+		.kind = MRSOFT_OP_ATOMIC, .flags = MRSOFT_OPF_WORD,
+		.qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_REMOTE_ATOMIC, .wc = IB_WC_COMP_SWAP,
 	},
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
-		.kind = MRSOFT_OP_ATOMIC, .qp_types = MRSOFT_QPT_RC,
+		.kind = MRSOFT_OP_ATOMIC, .flags = MRSOFT_OPF_WORD,
+		.qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_REMOTE_ATOMIC, .wc = IB_WC_FETCH_ADD,
+	},
+	/* A write whose 8 bytes appear at once: mrsoft_copy() stores them so. */
+	[IB_WR_ATOMIC_WRITE] = {
+		.kind = MRSOFT_OP_WRITE,
+		.flags = MRSOFT_OPF_INLINE | MRSOFT_OPF_WORD,
+		.qp_types = MRSOFT_QPT_RC,
+		.rights = IB_ACCESS_REMOTE_WRITE, .wc = IB_WC_ATOMIC_WRITE,
 	},
 	[IB_WR_LOCAL_INV] = {
 		.kind = MRSOFT_OP_LOCAL, .qp_types = CONN,

@@ -31,6 +31,7 @@ enum mrsoft_op_kind {
 #define MRSOFT_OPF_INV		BIT(1)	/* invalidates an rkey of the peer */
 #define MRSOFT_OPF_RECV		BIT(2)	/* consumes a receive WQE */
 #define MRSOFT_OPF_INLINE	BIT(3)	/* may carry its bytes in the WQE */
+#define MRSOFT_OPF_WORD		BIT(4)	/* exactly 8 bytes, to an aligned address */
 
 #define MRSOFT_QPT_RC		BIT(0)
 #define MRSOFT_QPT_UC		BIT(1)

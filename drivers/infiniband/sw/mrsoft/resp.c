@@ -158,7 +158,7 @@ static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
 	    !qp->attr.max_dest_rd_atomic)
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 					 MRSOFT_R_READ_DEPTH);
-	if (op->kind == MRSOFT_OP_ATOMIC && (msg->raddr & (sizeof(u64) - 1)))
+	if ((op->flags & MRSOFT_OPF_WORD) && !IS_ALIGNED(msg->raddr, sizeof(u64)))
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 					 MRSOFT_R_MISALIGNED);
 	/* An empty request does not name memory: its key is not looked at. */

@@ -88,7 +88,7 @@ static enum ib_wc_status check_length(struct mrsoft_qp *qp)
 	if (qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI)
 		max = READ_ONCE(qp->hca->mtu);
 	if (length <= max &&
-	    (op->kind != MRSOFT_OP_ATOMIC || length == sizeof(u64)))
+	    (!(op->flags & MRSOFT_OPF_WORD) || length == sizeof(u64)))
 		return IB_WC_SUCCESS;
 	refuse(qp, MRSOFT_R_MSG_TOO_LONG);
 	return IB_WC_LOC_LEN_ERR;

@@ -95,6 +95,11 @@ static bool fetch_user(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe)
 		wqe->ud.qkey = abi.wr.ud.remote_qkey;
 		wqe->ud.ah_num = abi.wr.ud.ah_num;
 	}
+	/* The 8 bytes of an atomic write are always in the WQE. */
+	if (wqe->opcode == IB_WR_ATOMIC_WRITE) {
+		wqe->flags |= IB_SEND_INLINE;
+		abi.dma.length = sizeof(u64);
+	}
 	/* The length field of old librxe is wrong for lists: sum the sges. */
 	if (wqe->flags & IB_SEND_INLINE)
 		ok = fetch_inline(sq, abi.dma.length, wqe);
@@ -162,6 +167,7 @@ static void convert_kernel(const struct ib_send_wr *wr,
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
+	case IB_WR_ATOMIC_WRITE:
 		wqe->rdma.addr = rdma_wr(wr)->remote_addr;
 		wqe->rdma.key = rdma_wr(wr)->rkey;
 		break;
