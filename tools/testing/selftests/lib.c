@@ -183,17 +183,15 @@ static bool idle(int64_t pinned, const char *objects)
 	return false;
 }
 
-static bool run_case(const struct t_case *c, size_t n)
+static bool run_case(const struct t_case *c, size_t n, int64_t pinned,
+		     const char *objects)
 {
 	unsigned int ms = (c->seconds ? c->seconds : 20) * 1000 *
 			  (t_slow() > 1 ? t_slow() : 2);
-	int64_t pinned = t_pinned();
 	uint64_t start = t_now();
-	char objects[256];
 	int status = 0;
 	pid_t pid;
 
-	resources(objects, sizeof(objects));
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -242,6 +240,8 @@ static bool run_case(const struct t_case *c, size_t n)
 int t_main(int argc, char **argv, const struct t_case *cases, size_t n)
 {
 	bool good = true;
+	int64_t pinned = t_pinned();
+	char objects[256];
 	size_t i, done = 0;
 	int j;
 
@@ -250,6 +250,7 @@ int t_main(int argc, char **argv, const struct t_case *cases, size_t n)
 	if (skip_why == MAP_FAILED)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	resources(objects, sizeof(objects));
 	printf("KTAP version 1\n");
 	for (i = 0; i < n; i++) {
 		bool chosen = argc < 2;
@@ -258,7 +259,7 @@ int t_main(int argc, char **argv, const struct t_case *cases, size_t n)
 			chosen |= strstr(cases[i].name, argv[j]) != NULL;
 		if (!chosen)
 			continue;
-		if (!run_case(&cases[i], ++done))
+		if (!run_case(&cases[i], ++done, pinned, objects))
 			good = false;
 	}
 	printf("1..%zu\n", done);
@@ -450,20 +451,30 @@ struct conf conf_of(enum ibv_qp_type type)
 struct end end_new(struct ctx *c, const struct conf *conf)
 {
 	struct end e = { .c = c, .conf = *conf };
-	struct ibv_qp_init_attr init = {
+	struct ibv_qp_init_attr_ex init = {
 		.qp_type = conf->type,
 		.cap = conf->cap,
 		.srq = conf->srq,
 		.sq_sig_all = conf->sig_all,
+		.pd = conf->pd ? conf->pd : c->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
 	};
 
+	if (conf->ex) {
+		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		init.send_ops_flags = IBV_QP_EX_WITH_SEND |
+			IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
+			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	}
 	e.scq = ibv_create_cq(c->ibv, conf->cqe, NULL, conf->channel, 0);
 	e.rcq = ibv_create_cq(c->ibv, conf->cqe, NULL, conf->channel, 0);
 	CHECK(e.scq && e.rcq);
 	init.send_cq = e.scq;
 	init.recv_cq = e.rcq;
-	e.qp = ibv_create_qp(conf->pd ? conf->pd : c->pd, &init);
+	e.qp = ibv_create_qp_ex(c->ibv, &init);
 	CHECK(e.qp);
+	if (conf->ex)
+		e.qpx = ibv_qp_to_qp_ex(e.qp);
 	return e;
 }
 

@@ -155,6 +155,7 @@ struct conf {
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr, rd_atomic, dest_rd_atomic;
 	uint32_t psn;
 	struct ibv_comp_channel *channel;
+	bool ex;	/* with the ibv_wr_*() calls, which librxe checks less */
 };
 
 struct conf conf_of(enum ibv_qp_type type);
@@ -165,6 +166,7 @@ struct end {
 	struct conf conf;
 	struct ibv_cq *scq, *rcq;
 	struct ibv_qp *qp;
+	struct ibv_qp_ex *qpx;	/* with conf.ex */
 	struct ibv_ah *ah;	/* UD: to the peer */
 	uint32_t peer_qpn;
 };
