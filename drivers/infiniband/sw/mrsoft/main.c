@@ -14,6 +14,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/if_arp.h>
+#include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <rdma/rdma_netlink.h>
@@ -43,6 +44,11 @@ static int newlink(const char *name, struct net_device *netdev)
 	err = mrsoft_dev_add(name, netdev, wq);
 	switch (err) {
 	case 0:
+		/* By the core's rule, which is written for hardware ports. */
+		if (is_vlan_dev(netdev))
+			pr_info("%s: addresses of %s become GIDs of a device on %s only\n",
+				name, netdev->name,
+				vlan_dev_real_dev(netdev)->name);
 		break;
 	case -EBUSY:
 		pr_info("%s: %s has an mrsoft device already\n", name,
