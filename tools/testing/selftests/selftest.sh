@@ -13,6 +13,7 @@ selftest()
 
 	shift
 	t_plan_start "$suite"
+	# shellcheck disable=SC2119
 	load_mrsoft
 	make_dummy st0 10.77.0.1/24
 	make_dummy st1 10.77.1.1/24
