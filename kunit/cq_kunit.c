@@ -528,11 +528,14 @@ static void race_wait(void)
 static int race_post(void *arg)
 {
 	struct cq_fixture *fix = arg;
-	u32 seq = 0;
+	u32 seq = 0, spins = 0;
 
 	while (seq < RACE_WCS && !READ_ONCE(fix->stop)) {
 		if (mrsoft_cq_pending(&fix->cq) >= RACE_QUEUED) {
-			race_wait();
+			if (++spins % 1024)
+				cpu_relax();
+			else
+				race_wait();
 			continue;
 		}
 		if (post(fix, seq++))
@@ -599,7 +602,7 @@ static void cq_no_lost_wakeup(struct kunit *test)
 static void cq_resize_race(struct kunit *test)
 {
 	struct cq_fixture *fix = fixture(test, RACE_QUEUED, false);
-	u32 seq = 0, wrong = 0, resizes = 0;
+	u32 seq = 0, wrong = 0, resizes = 0, n;
 	unsigned long end = jiffies + WAIT;
 	struct task_struct *task;
 	u64 wr_id;
@@ -607,7 +610,8 @@ static void cq_resize_race(struct kunit *test)
 	task = kthread_run(race_post, fix, "cq-post");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	while (seq < RACE_WCS && time_before(jiffies, end)) {
-		while (poll_one(fix, &wr_id))
+		/* not all, so that there is something to move */
+		for (n = 0; n < 100 && poll_one(fix, &wr_id); n++)
 			wrong += wr_id != seq++;
 		resizes += !mrsoft_cq_resize(&fix->cq,
 					     RACE_QUEUED << seq % 3, NULL,
