@@ -11,7 +11,7 @@
 # fast: yes
 # timeout: 400
 
-# shellcheck source-path=SCRIPTDIR
+# shellcheck source-path=SCRIPTDIR disable=SC2119
 . "$(dirname "$0")/../lib/guest.sh"
 
 SYS=/sys/class/infiniband
