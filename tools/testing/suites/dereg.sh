@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# dereg.sh - the deregistration contract
+# dereg.sh - the deregistration contract, re-registration
 #
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
 # timeout: 400
@@ -9,4 +9,4 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../selftests/selftest.sh"
 
-selftest dereg dereg
+selftest dereg dereg rereg
