@@ -273,16 +273,34 @@ static enum mrsoft_status begin(struct mrsoft_qp *qp)
 	return answer;
 }
 
+/* Also when no answer could come back: the claim is of this host, not a packet. */
 static void local_abort(struct mrsoft_qp *qp)
 {
-	enum mrsoft_reason why;
-	struct mrsoft_qp *peer;
+	struct mrsoft_qp *peer = NULL;
+	struct mrsoft_hca *hca;
 
-	peer = find_peer(qp, &qp->av.dgid, qp->attr.dest_qp_num, &why);
+	rcu_read_lock();
+	hca = find_hca(qp->hca, &qp->av.dgid);
+	if (hca)
+		peer = mrsoft_qp_get(hca, qp->attr.dest_qp_num);
+	rcu_read_unlock();
 	if (!peer)
 		return;
 	mrsoft_resp_abort(peer, &qp->sq.msg);
 	mrsoft_qp_put(peer);
+}
+
+/*
+ * The peer of a message that has begun.  One that is out of reach is left free
+ * for the next try or message.
+ */
+static struct mrsoft_qp *get_begun_peer(struct mrsoft_qp *qp)
+{
+	struct mrsoft_qp *peer = get_peer(qp);
+
+	if (!peer)
+		local_abort(qp);
+	return peer;
 }
 
 static enum mrsoft_status segment(struct mrsoft_qp *qp)
@@ -295,7 +313,7 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
 		local_abort(qp);
 		return MRSOFT_S_LOC_PROT;
 	}
-	peer = get_peer(qp);
+	peer = get_begun_peer(qp);
 	if (!peer) {
 		mrsoft_span_put(&span);
 		return MRSOFT_S_SILENT;
@@ -331,7 +349,7 @@ static enum mrsoft_status store_result(struct mrsoft_qp *qp)
 
 static enum mrsoft_status atomic(struct mrsoft_qp *qp)
 {
-	struct mrsoft_qp *peer = get_peer(qp);
+	struct mrsoft_qp *peer = get_begun_peer(qp);
 	enum mrsoft_status answer;
 
 	if (!peer)
@@ -345,7 +363,7 @@ static enum mrsoft_status atomic(struct mrsoft_qp *qp)
 
 static enum mrsoft_status end(struct mrsoft_qp *qp)
 {
-	struct mrsoft_qp *peer = get_peer(qp);
+	struct mrsoft_qp *peer = get_begun_peer(qp);
 	enum mrsoft_status answer;
 
 	if (!peer)
