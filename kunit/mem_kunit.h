@@ -24,6 +24,10 @@
 #define ALL_RIGHTS	(MRSOFT_REMOTE_RIGHTS | IB_ACCESS_LOCAL_WRITE | \
 			 IB_ACCESS_MW_BIND)
 
+/* The debugging kernels are slow and look for other things: fewer rounds do. */
+#define MEM_SLOW	(IS_ENABLED(CONFIG_PROVE_LOCKING) || \
+			 IS_ENABLED(CONFIG_KASAN))
+
 struct mem {
 	struct ib_device *ibdev;
 	struct mrsoft_stats stats;

@@ -14,7 +14,7 @@
 #include "mem_kunit.h"
 #include "mw.h"
 
-#define STEPS		100000
+#define STEPS		(MEM_SLOW ? 20000 : 100000)
 #define REGIONS		6
 #define WINDOWS		6
 #define QPS		4		/* two in each PD */

@@ -169,7 +169,7 @@ static void wrong_keys(struct kunit *test)
 
 /* --- keys ----------------------------------------------------------------- */
 
-#define CYCLES	65536u
+#define CYCLES	(MEM_SLOW ? 2048u : 65536u)
 
 static void key_not_reused(struct kunit *test)
 {
@@ -565,6 +565,19 @@ static void rereg_gains_write(struct kunit *test)
 
 /* --- busy ----------------------------------------------------------------- */
 
+/* All but the lock, which a debugging kernel writes to. */
+static bool same_state(const struct mrsoft_key *a, const struct mrsoft_key *b)
+{
+	return a->key == b->key && a->kind == b->kind && a->pd == b->pd &&
+	       atomic_read(&a->holds) == atomic_read(&b->holds) &&
+	       atomic_read(&a->owners) == atomic_read(&b->owners) &&
+	       refcount_read(&a->users) == refcount_read(&b->users) &&
+	       a->published == b->published && a->dead == b->dead &&
+	       a->access == b->access && a->iova == b->iova &&
+	       a->length == b->length && a->pages == b->pages &&
+	       a->base == b->base;
+}
+
 /* With an owner dereg, rereg and invalidate refuse and change nothing. */
 static void busy_changes_nothing(struct kunit *test)
 {
@@ -584,18 +597,17 @@ static void busy_changes_nothing(struct kunit *test)
 		before = twin->key;
 		KUNIT_EXPECT_EQ(test, mrsoft_mr_dereg(twin), -EBUSY);
 		KUNIT_EXPECT_EQ(test, mrsoft_mr_dereg(twin), -EBUSY);
-		KUNIT_EXPECT_EQ(test, memcmp(&before, &twin->key,
-					     sizeof(before)), 0);
+		KUNIT_EXPECT_TRUE(test, same_state(&before, &twin->key));
 	}
 	before = mr->key;
 	KUNIT_EXPECT_EQ(test, mrsoft_mr_rereg(mr, IB_MR_REREG_SUPPORTED, other,
 					      50, IOVA, 0, &m->pd[1]), -EBUSY);
-	KUNIT_EXPECT_EQ(test, memcmp(&before, &mr->key, sizeof(before)), 0);
+	KUNIT_EXPECT_TRUE(test, same_state(&before, &mr->key));
 	before = fast->key;
 	KUNIT_EXPECT_EQ(test, mrsoft_mr_invalidate(&fast->key, &m->pd[0],
 						   fast->key.key, false),
 			MRSOFT_R_MR_BUSY);
-	KUNIT_EXPECT_EQ(test, memcmp(&before, &fast->key, sizeof(before)), 0);
+	KUNIT_EXPECT_TRUE(test, same_state(&before, &fast->key));
 	KUNIT_EXPECT_EQ(test, mem_try(m, 0, 0, mr->ib.lkey, 0, at, 100),
 			MRSOFT_R_NONE);
 	KUNIT_EXPECT_EQ(test, mem_try(m, 0, 0, fast->ib.lkey, 0, IOVA, 100),

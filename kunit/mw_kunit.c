@@ -674,7 +674,7 @@ static void ending_waits(struct kunit *test)
 
 /* --- races ---------------------------------------------------------------- */
 
-#define ROUNDS	1000
+#define ROUNDS	(MEM_SLOW ? 200 : 1000)
 
 /* @go and @done count rounds; both sides spin, since a wake-up is too coarse. */
 struct bind_race {
