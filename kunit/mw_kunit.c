@@ -721,7 +721,7 @@ static void bind_against(struct kunit *test, bool dereg)
 	struct win *w = test->priv;
 	struct bind_race race = { .w = w };
 	int busy = 0, won, bad = 0;
-	u32 i, ns, delay = 0;
+	u32 i, ns, delay = 500;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(bind_racer, &race,
 						    "mrsoft-bind")));
@@ -747,11 +747,11 @@ static void bind_against(struct kunit *test, bool dereg)
 						    mr->key.key, false);
 		spin_until(&race.done, i);
 		busy += !won;
-		/* whoever won, give the other one more time: meet in the middle */
+		/* whoever won, give the other one more time (ns) */
 		if (won)
-			delay = min(delay + 20 + i % 64, 5000000u);
+			delay = min(delay + delay / 4 + i % 64, 5000000u);
 		else
-			delay -= min(delay, 20 + i % 64);
+			delay -= delay / 4;
 		if (won == !race.reason && dereg)
 			bad++;
 		/* a bind that came first makes it busy, and is whole */
