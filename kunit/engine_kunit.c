@@ -215,6 +215,36 @@ static void eng_atomic(struct kunit *test)
 	expect_silence(eng);
 }
 
+/* Eight bytes that appear at once, from a list or inline. */
+static void eng_atomic_write(struct kunit *test)
+{
+	struct engine *eng = engine_create(test, IB_QPT_RC);
+	struct end *a = &eng->end[0], *b = &eng->end[1];
+	struct ib_sge from[2];
+	struct post p = {
+		.op = IB_WR_ATOMIC_WRITE, .wr_id = 1, .flags = SIG,
+		.sges = from, .raddr = IOVA + 16, .rkey = b->mr->key.key,
+	};
+	struct ib_wc wc;
+
+	fill(a->buf + 1, 16, 5);
+	p.num_sge = cut(from, a->buf + 1, 8, 2, 1, a->dma->key.key);
+	KUNIT_ASSERT_EQ(test, post_send(a, &p), 0);
+	wc = expect_send(a, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.opcode, IB_WC_ATOMIC_WRITE);
+	KUNIT_EXPECT_EQ(test, wc.byte_len, 8u);
+	KUNIT_EXPECT_TRUE(test, untouched(b->buf, 16));
+	KUNIT_EXPECT_TRUE(test, filled(b->buf + 16, 8, 5));
+	KUNIT_EXPECT_TRUE(test, untouched(b->buf + 24, 8));
+
+	p.flags |= IB_SEND_INLINE;
+	p.raddr = IOVA + 32;
+	KUNIT_ASSERT_EQ(test, post_send(a, &p), 0);
+	expect_send(a, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, filled(b->buf + 32, 8, 5));
+	expect_silence(eng);
+}
+
 /* --- operations on keys --------------------------------------------------- */
 
 static void eng_send_inv(struct kunit *test)
@@ -370,6 +400,16 @@ static void eng_user_send(struct kunit *test)
 	user_post(a, &wqe);
 	expect_send(a, 2, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, filled(b->buf + 1000, 64, 6));
+
+	/* its 8 bytes are in the WQE, whatever flags and length say */
+	wqe = user_wqe(IB_WR_ATOMIC_WRITE, 4, SIG);
+	fill(wqe.data, 8, 7);
+	wqe.head.wr.rdma.remote_addr = IOVA + 3000;
+	wqe.head.wr.rdma.rkey = b->mr->key.key;
+	user_post(a, &wqe);
+	expect_send(a, 4, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, filled(b->buf + 3000, 8, 7));
+	KUNIT_EXPECT_TRUE(test, untouched(b->buf + 3008, 8));
 
 	wqe = user_wqe(IB_WR_ATOMIC_FETCH_AND_ADD, 3, SIG);
 	*(u64 *)(b->buf + 2000) = 40;
@@ -850,6 +890,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE_PARAM(eng_send, send_gen_params),
 	KUNIT_CASE(eng_read),
 	KUNIT_CASE_PARAM(eng_atomic, atomic_gen_params),
+	KUNIT_CASE(eng_atomic_write),
 	KUNIT_CASE(eng_send_inv),
 	KUNIT_CASE(eng_reg_and_inv),
 	KUNIT_CASE(eng_user_send),

@@ -81,7 +81,7 @@ static bool is_atomic(u32 op)
 
 static u32 length_of(u32 op)
 {
-	return is_atomic(op) ? 8 : LEN;
+	return is_atomic(op) || op == IB_WR_ATOMIC_WRITE ? 8 : LEN;
 }
 
 /* A request that would succeed. */
@@ -274,8 +274,8 @@ static void remote_fault(struct kunit *test, const struct key_row *row, u32 op)
 	struct ib_wc wc;
 
 	p.rkey = bad_key(b, row->kind, right_of(op));
-	/* of an atomic 8 bytes on 8 that are not all inside */
-	if (row->kind == OUTSIDE && is_atomic(op))
+	/* of a word: 8 bytes on 8 that are not all inside */
+	if (row->kind == OUTSIDE && length_of(op) == 8)
 		p.raddr += 96;
 	post_recv(b, 7, b->buf, LEN);
 	post_with_followers(eng, &p);
@@ -303,6 +303,7 @@ static void fault_remote_key(struct kunit *test)
 
 	remote_fault(test, row, IB_WR_RDMA_WRITE);
 	remote_fault(test, row, IB_WR_RDMA_WRITE_WITH_IMM);
+	remote_fault(test, row, IB_WR_ATOMIC_WRITE);
 	remote_fault(test, row, IB_WR_RDMA_READ);
 	remote_fault(test, row, IB_WR_ATOMIC_CMP_AND_SWP);
 	remote_fault(test, row, IB_WR_ATOMIC_FETCH_AND_ADD);
@@ -582,6 +583,14 @@ static const struct fault_row fault_rows[] = {
 	  short_atomic, IB_WC_LOC_LEN_ERR, MRSOFT_R_MSG_TOO_LONG, 0, 0, ERR,
 	  RTS },
 	{ "atomic of 16 bytes", RC, IB_WR_ATOMIC_CMP_AND_SWP, NULL,
+	  long_atomic, IB_WC_LOC_LEN_ERR, MRSOFT_R_MSG_TOO_LONG, 0, 0, ERR,
+	  RTS },
+	{ "atomic write on 4 bytes", RC, IB_WR_ATOMIC_WRITE, NULL, unaligned,
+	  IB_WC_REM_INV_REQ_ERR, MRSOFT_R_MISALIGNED, FLUSH, 1, ERR, ERR },
+	{ "atomic write of 4 bytes", RC, IB_WR_ATOMIC_WRITE, NULL,
+	  short_atomic, IB_WC_LOC_LEN_ERR, MRSOFT_R_MSG_TOO_LONG, 0, 0, ERR,
+	  RTS },
+	{ "atomic write of 16 bytes", RC, IB_WR_ATOMIC_WRITE, NULL,
 	  long_atomic, IB_WC_LOC_LEN_ERR, MRSOFT_R_MSG_TOO_LONG, 0, 0, ERR,
 	  RTS },
 	{ "inline read", RC, IB_WR_RDMA_READ, NULL, inline_read,

@@ -312,6 +312,8 @@ static const struct op_row op_rows[] = {
 	{ "bind window", 8, RC | UC, MRSOFT_OP_LOCAL, 0, 0, IB_WC_BIND_MW, 0 },
 	{ "send with invalidate", 9, RC, MRSOFT_OP_SEND, INL | INV | RECV, 0,
 	  IB_WC_SEND, IB_WC_RECV },
+	{ "atomic write", 15, RC, MRSOFT_OP_WRITE, INL, IB_ACCESS_REMOTE_WRITE,
+	  IB_WC_ATOMIC_WRITE, 0 },
 	{ "register", 0x20, RC | UC, MRSOFT_OP_LOCAL, 0, 0, IB_WC_REG_MR, 0 },
 };
 
