@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
 # fast: yes
-# timeout: 200
+# timeout: 400
 #
 # devinfo - what ibv_devices and ibv_devinfo say of a device
 #

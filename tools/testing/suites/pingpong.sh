@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
 # fast: yes
-# timeout: 300
+# timeout: 600
 #
 # pingpong - rdma-core's ibv_{rc,uc,ud,srq}_pingpong between two processes
 #
