@@ -194,6 +194,7 @@ int mrsoft_mr_dereg(struct mrsoft_mr *mr)
 	mutex_lock(&key->lock);
 	if (!mrsoft_key_claim(key)) {
 		mutex_unlock(&key->lock);
+		mrsoft_refuse(key->table->stats, MRSOFT_R_MR_BUSY);
 		return -EBUSY;
 	}
 	key->dead = true;
@@ -283,10 +284,11 @@ int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 		err = PTR_ERR(pages);
 		goto unlock;
 	}
-	err = -EBUSY;
-	if (!mrsoft_key_claim(key))
+	if (!mrsoft_key_claim(key)) {
+		mrsoft_refuse(key->table->stats, MRSOFT_R_MR_BUSY);
+		err = -EBUSY;
 		goto free_pages;
-	err = 0;
+	}
 
 	mrsoft_key_unpublish(key);
 	if (pages)

@@ -343,7 +343,9 @@ static void advance(struct mrsoft_qp *qp, const struct mrsoft_msg *msg)
  * Invalidates what the message asks for, advances the PSN and makes the
  * receiver's completion.
  *
- * Context: process.  May sleep for the length of a copy when it invalidates.
+ * Context: process.  When it invalidates it may sleep for the length of a copy,
+ * with the caller's hold on the QP: who destroys the QP waits for that copy too,
+ * which ends by itself.
  * Return: see mrsoft_resp_begin(); the message is over in any case.
  */
 enum mrsoft_status mrsoft_resp_end(struct mrsoft_qp *qp,
@@ -517,8 +519,10 @@ static bool flush_one(struct mrsoft_qp *qp)
 	wc.wr_id = resp->rwqe.wr_id;
 	resp->has_rwqe = false;
 	spin_unlock_bh(&resp->lock);
-	if (got)
+	if (got) {
+		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_FLUSHED);
 		mrsoft_recv_complete(qp, &wc, false);
+	}
 	return got;
 }
 

@@ -190,11 +190,12 @@ static void complete_cur(struct mrsoft_qp *qp, enum ib_wc_status status)
 		atomic64_inc(&qp->hca->stats.tx_msgs);
 		atomic64_add(wqe->length, &qp->hca->stats.tx_bytes);
 	}
-	if (status != IB_WC_SUCCESS && status != IB_WC_WR_FLUSH_ERR)
+	if (status == IB_WC_WR_FLUSH_ERR)
+		refuse(qp, MRSOFT_R_FLUSHED);
+	else if (status != IB_WC_SUCCESS)
 		mrsoft_qp_sq_error(qp);
 	if (status != IB_WC_SUCCESS || signalled)
-		post_cqe(qp, wqe, status, status == IB_WC_WR_FLUSH_ERR ?
-			 MRSOFT_R_FLUSHED : sq->msg.reason);
+		post_cqe(qp, wqe, status, sq->msg.reason);
 }
 
 static void abort_cur(struct mrsoft_qp *qp)
