@@ -43,41 +43,6 @@
 static DEFINE_MUTEX(devs_lock);
 static LIST_HEAD(devs);
 
-static const u32 object_max[MRSOFT_OBJ_COUNT] = {
-	[MRSOFT_OBJ_PD]		= MRSOFT_MAX_PD,
-	[MRSOFT_OBJ_AH]		= MRSOFT_MAX_AH,
-	[MRSOFT_OBJ_CQ]		= MRSOFT_MAX_CQ,
-	[MRSOFT_OBJ_SRQ]	= MRSOFT_MAX_SRQ,
-};
-
-/**
- * mrsoft_dev_claim - count a new object
- * @dev: its device
- * @object: what it is
- *
- * Context: any.
- * Return: 0, or -ENOMEM when the device has as many as it says it can have.
- */
-int mrsoft_dev_claim(struct mrsoft_dev *dev, enum mrsoft_object object)
-{
-	if (atomic_inc_return(&dev->objects[object]) <= object_max[object])
-		return 0;
-	atomic_dec(&dev->objects[object]);
-	return -ENOMEM;
-}
-
-/**
- * mrsoft_dev_release - an object is gone
- * @dev: its device
- * @object: what it was
- *
- * Context: any.
- */
-void mrsoft_dev_release(struct mrsoft_dev *dev, enum mrsoft_object object)
-{
-	atomic_dec(&dev->objects[object]);
-}
-
 static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			struct ib_udata *udata)
 {

@@ -13,6 +13,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "hca.h"
+#include "limits.h"
 
 #define MRSOFT_VERSION	"0.1.0"
 #define MRSOFT_PORT	1
@@ -61,8 +62,44 @@ static inline struct mrsoft_dev *mrsoft_dev(struct ib_device *ibdev)
 	return container_of(ibdev, struct mrsoft_dev, ib);
 }
 
-int mrsoft_dev_claim(struct mrsoft_dev *dev, enum mrsoft_object object);
-void mrsoft_dev_release(struct mrsoft_dev *dev, enum mrsoft_object object);
+/**
+ * mrsoft_dev_claim - count a new object
+ * @dev: its device
+ * @object: what it is
+ *
+ * Here and not in dev.c, which stands above the verbs.
+ *
+ * Context: any.
+ * Return: 0, or -ENOMEM when the device has as many as it says it can have.
+ */
+static inline int mrsoft_dev_claim(struct mrsoft_dev *dev,
+				   enum mrsoft_object object)
+{
+	static const u32 max[MRSOFT_OBJ_COUNT] = {
+		[MRSOFT_OBJ_PD]		= MRSOFT_MAX_PD,
+		[MRSOFT_OBJ_AH]		= MRSOFT_MAX_AH,
+		[MRSOFT_OBJ_CQ]		= MRSOFT_MAX_CQ,
+		[MRSOFT_OBJ_SRQ]	= MRSOFT_MAX_SRQ,
+	};
+
+	if (atomic_inc_return(&dev->objects[object]) <= max[object])
+		return 0;
+	atomic_dec(&dev->objects[object]);
+	return -ENOMEM;
+}
+
+/**
+ * mrsoft_dev_release - an object is gone
+ * @dev: its device
+ * @object: what it was
+ *
+ * Context: any.
+ */
+static inline void mrsoft_dev_release(struct mrsoft_dev *dev,
+				      enum mrsoft_object object)
+{
+	atomic_dec(&dev->objects[object]);
+}
 
 /* A number for people: nothing is found by it, so it need not be free. */
 static inline u32 mrsoft_dev_next_srqn(struct mrsoft_dev *dev)

@@ -150,7 +150,8 @@ static int copy_inline(const struct mrsoft_sq *sq, const struct ib_send_wr *wr,
 static void convert_kernel(const struct ib_send_wr *wr,
 			   struct mrsoft_swqe *wqe)
 {
-	switch (wr->opcode) {
+	/* not over the enum: 6.1's lacks the last of these */
+	switch ((u32)wr->opcode) {
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		wqe->atomic.addr = atomic_wr(wr)->remote_addr;
