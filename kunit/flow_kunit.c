@@ -113,8 +113,8 @@ static void flow_rnr_recovers(struct kunit *test)
 	ktime_t start;
 	u64 i;
 
-	eng->attr.min_rnr_timer = 24;	/* 41 ms */
-	eng->attr.rnr_retry = 1;
+	eng->attr.min_rnr_timer = 27;	/* 123 ms: we have time to post */
+	eng->attr.rnr_retry = 2;
 	engine_start(eng, IB_QPT_RC);
 	connect_ends(eng);
 	p.addr = a->buf;
@@ -129,10 +129,10 @@ static void flow_rnr_recovers(struct kunit *test)
 		expect_recv(b, 10 + i, IB_WC_SUCCESS);
 		KUNIT_EXPECT_GE(test, ktime_to_ns(ktime_sub(ktime_get(),
 							    start)),
-				40960000ll);
+				122880000ll);
 	}
 	expect_silence(eng);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&a->hca.stats.rnr_waits), 3);
+	KUNIT_EXPECT_GE(test, atomic64_read(&a->hca.stats.rnr_waits), 3);
 }
 
 /* IBA 9.7.6.1.3: retry_cnt times, each after the time-out. */
