@@ -563,7 +563,7 @@ static void bind_races_dereg(const void *arg)
 
 static void key_not_reused(const void *arg)
 {
-	unsigned int i, n = t_rounds(30000);
+	unsigned int i, n = t_rounds(20000);
 	struct world w;
 	uint32_t old;
 

@@ -4,7 +4,8 @@
  *
  * A program is a table of cases.  Each case runs in a process of its own under a
  * time limit; a CHECK that fails ends it.  After each case the parent looks that
- * no pinned page and no RDMA object is left.  Reports are KTAP.
+ * no pinned page and no RDMA object is left (objects: after every eighth where
+ * that is slow).  Reports are KTAP.
  *
  * Environment: MRSOFT_DEV (mr0), MRSOFT_DEV2 (mr1), MRSOFT_MACHINE (how slow).
  */
