@@ -955,6 +955,7 @@ static int race_fast(void *arg, unsigned int who)
 		/* count down first: it is valid until the invalidate ends */
 		if (atomic_read(&race->valid) == 1) {
 			atomic_dec(&race->valid);
+			key = READ_ONCE(race->mr->key.key);
 			return mrsoft_mr_invalidate(&race->mr->key,
 						    &race->m->pd[0], key,
 						    false);
