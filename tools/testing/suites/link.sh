@@ -7,7 +7,7 @@
 #        |
 #        v0.5 (vlan)
 #
-# machines: uml-plain uml-kasan uml-lockdep vm-6.1
+# machines: uml-plain
 # fast: yes
 # timeout: 400
 
@@ -438,7 +438,7 @@ add_del_loop()
 {
 	local i
 
-	for i in $(seq 20); do
+	for _ in $(seq 20); do
 		rdma link add m0 type mrsoft netdev d0 &&
 			rdma link del m0 || return 1
 	done
@@ -447,9 +447,8 @@ add_del_loop()
 # add, delete and the end of the netdev, all at once
 race()
 {
-	local i
 
-	for i in $(seq 10); do
+	for _ in $(seq 10); do
 		ip link add x0 type dummy
 		ip link set x0 up
 		rdma link add m0 type mrsoft netdev x0 &
@@ -464,9 +463,8 @@ race()
 # three ways to end one device at the same time
 race_unload()
 {
-	local i
 
-	for i in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5; do
 		load_mrsoft && make_dummy x0 && rdma link add m0 type mrsoft \
 			netdev x0 || return 1
 		rdma link del m0 &
