@@ -436,7 +436,6 @@ rmmod_while_open()
 
 add_del_loop()
 {
-	local i
 
 	for _ in $(seq 20); do
 		rdma link add m0 type mrsoft netdev d0 &&
