@@ -11,6 +11,8 @@
 # fast: yes
 # timeout: 400
 
+# counters of loops are not read
+# shellcheck disable=SC2034
 # shellcheck source-path=SCRIPTDIR disable=SC2119
 . "$(dirname "$0")/../lib/guest.sh"
 
