@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# machines: uml-plain vm-6.1
+# machines: uml-plain
 # fast: no
 # timeout: 900
 #
