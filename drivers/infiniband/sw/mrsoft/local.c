@@ -478,7 +478,7 @@ static void deliver(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 		mrsoft_refuse(&qp->hca->stats, why);
 		return;
 	}
-	if (peer->type == IB_QPT_UD || peer->type == IB_QPT_GSI)
+	if (mrsoft_qp_is_datagram(peer))
 		mrsoft_resp_datagram(peer, msg, qp->sq.bounce);
 	else
 		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_NO_PEER);

@@ -308,6 +308,12 @@ static inline struct mrsoft_qp *mrsoft_qp(struct ib_qp *ibqp)
 	return container_of(ibqp, struct mrsoft_qp, ib);
 }
 
+/* UD, and GSI, which is UD with a fixed number. */
+static inline bool mrsoft_qp_is_datagram(const struct mrsoft_qp *qp)
+{
+	return qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI;
+}
+
 static inline enum ib_qp_state mrsoft_qp_state(const struct mrsoft_qp *qp)
 {
 	return READ_ONCE(qp->state);

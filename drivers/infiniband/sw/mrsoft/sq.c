@@ -27,9 +27,6 @@
 #include "sq.h"
 #include "wqe.h"
 
-/* A privileged Q_Key in a WR stands for the QP's own, IBA 10.2.5. */
-#define QKEY_PRIVILEGED	BIT(31)
-
 static enum mrsoft_reason refuse(struct mrsoft_qp *qp,
 				 enum mrsoft_reason reason)
 {
@@ -85,7 +82,7 @@ static enum ib_wc_status check_length(struct mrsoft_qp *qp)
 	u64 length = qp->sq.cur->length;
 	u64 max = MRSOFT_MAX_MSG;
 
-	if (qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI)
+	if (mrsoft_qp_is_datagram(qp))
 		max = READ_ONCE(qp->hca->mtu);
 	if (length <= max &&
 	    (!(op->flags & MRSOFT_OPF_WORD) || length == sizeof(u64)))
@@ -120,33 +117,12 @@ static enum ib_wc_status validate(struct mrsoft_qp *qp)
 	return status ? status : check_sges(qp);
 }
 
-static void fill_msg(struct mrsoft_qp *qp)
+static void start_msg(struct mrsoft_qp *qp)
 {
 	struct mrsoft_sq *sq = &qp->sq;
-	struct mrsoft_swqe *wqe = sq->cur;
-	struct mrsoft_msg *msg = &sq->msg;
 
-	msg->opcode = wqe->opcode;
-	msg->solicited = wqe->flags & IB_SEND_SOLICITED;
-	msg->src_qpn = qp->qpn;
-	msg->length = wqe->length;
-	msg->ex.inv_key = wqe->ex.inv_key;
-	msg->done = 0;
-	msg->psn = sq->psn;
-	msg->packets = 1;
-	if (msg->op->kind == MRSOFT_OP_ATOMIC) {
-		msg->raddr = wqe->atomic.addr;
-		msg->rkey = wqe->atomic.key;
-		msg->compare = wqe->atomic.compare;
-		msg->swap_add = wqe->atomic.swap_add;
-	} else if (qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI) {
-		msg->qkey = wqe->ud.qkey & QKEY_PRIVILEGED ? qp->attr.qkey :
-							     wqe->ud.qkey;
-	} else {
-		msg->raddr = wqe->rdma.addr;
-		msg->rkey = wqe->rdma.key;
-		msg->packets = mrsoft_psn_packets(wqe->length, qp->mtu);
-	}
+	mrsoft_wqe_message(qp, sq->cur, &sq->msg);
+	sq->msg.psn = sq->psn;
 	sq->sge = 0;
 	sq->sge_off = 0;
 	sq->retries = qp->attr.retry_cnt;
@@ -264,7 +240,7 @@ static bool start_next(struct mrsoft_qp *qp)
 	if (status != IB_WC_SUCCESS)
 		complete_cur(qp, status);
 	else
-		fill_msg(qp);
+		start_msg(qp);
 	return true;
 }
 
@@ -651,7 +627,7 @@ static void free_buffers(struct mrsoft_sq *sq)
 static int alloc_buffers(struct mrsoft_qp *qp)
 {
 	struct mrsoft_sq *sq = &qp->sq;
-	bool ud = qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI;
+	bool ud = mrsoft_qp_is_datagram(qp);
 
 	sq->cur = kzalloc_obj(*sq->cur);
 	if (!qp->is_user)

@@ -25,11 +25,6 @@
 
 #define GSI_QPN		1u
 
-static bool is_datagram(const struct mrsoft_qp *qp)
-{
-	return qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI;
-}
-
 static int check_type(const struct ib_qp_init_attr *init,
 		      const struct ib_udata *udata)
 {
@@ -80,7 +75,7 @@ static void init_qp(struct mrsoft_qp *qp, const struct ib_qp_init_attr *init,
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->verbs);
 	spin_lock_init(&qp->state_lock);
-	if (is_datagram(qp))
+	if (mrsoft_qp_is_datagram(qp))
 		qp->path = &mrsoft_datagram_path;
 	mrsoft_resp_init(qp);
 	/* The number follows when the QP is published. */
@@ -193,7 +188,7 @@ static void choose_path(struct mrsoft_qp *qp)
 	const struct mrsoft_path_ops *path = &mrsoft_no_path;
 	unsigned long flags;
 
-	if (is_datagram(qp))
+	if (mrsoft_qp_is_datagram(qp))
 		return;
 	if (mrsoft_local_reaches(qp->hca, &qp->av.dgid))
 		path = &mrsoft_local_path;

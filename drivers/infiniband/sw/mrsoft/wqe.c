@@ -2,15 +2,20 @@
 /*
  * wqe.c - send WQEs: from user space's layout and from ib_send_wr to ours
  *
- * Owns:     the layout of both kinds of send ring; copying a WQE out once;
- *           the rules that hold for any WQE (number of sges, bounds of the slot).
+ * Owns:     the layout of both kinds of send ring; copying a WQE out once; the
+ *           rules that hold for any WQE (number of sges, bounds of the slot);
+ *           the message that it asks for.
  * Not here: what a WQE may ask for (sq.c), the ring's indices (ring.c).
  * Locks:    fetch is for the runner of the queue; build is called with sq.lock.
  * Context:  fetch in process context, build in any.
  * Spec:     rxe user ABI 2 (abi.h)
  * Tests:    kunit/engine_kunit.c, tools/testing/selftests
  */
+#include "psn.h"
 #include "wqe.h"
+
+/* A privileged Q_Key in a WR stands for the QP's own, IBA 10.2.5. */
+#define QKEY_PRIVILEGED	BIT(31)
 
 static void convert_user(const struct mrsoft_abi_swqe *abi,
 			 struct mrsoft_swqe *wqe)
@@ -90,7 +95,7 @@ static bool fetch_user(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe)
 	convert_user(&abi, wqe);
 	wqe->length = 0;
 	wqe->num_sge = 0;
-	if (qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI) {
+	if (mrsoft_qp_is_datagram(qp)) {
 		wqe->ud.qpn = abi.wr.ud.remote_qpn;
 		wqe->ud.qkey = abi.wr.ud.remote_qkey;
 		wqe->ud.ah_num = abi.wr.ud.ah_num;
@@ -219,7 +224,7 @@ int mrsoft_wqe_build(const struct mrsoft_qp *qp, const struct ib_send_wr *wr,
 	wqe->opcode = wr->opcode;
 	wqe->flags = wr->send_flags;
 	wqe->ex.inv_key = wr->ex.invalidate_rkey;
-	if (qp->type != IB_QPT_UD && qp->type != IB_QPT_GSI)
+	if (!mrsoft_qp_is_datagram(qp))
 		convert_kernel(wr, wqe);
 	else if (convert_datagram(wr, wqe))
 		return -EINVAL;
@@ -231,4 +236,37 @@ int mrsoft_wqe_build(const struct mrsoft_qp *qp, const struct ib_send_wr *wr,
 		wqe->length += wr->sg_list[i].length;
 	}
 	return 0;
+}
+
+/**
+ * mrsoft_wqe_message - the message that a WQE asks for
+ * @qp: the requester
+ * @wqe: its copy, validated
+ * @msg: filled in, but for the PSN; @msg->op is set
+ *
+ * Context: process, runner only.
+ */
+void mrsoft_wqe_message(const struct mrsoft_qp *qp,
+			const struct mrsoft_swqe *wqe, struct mrsoft_msg *msg)
+{
+	msg->opcode = wqe->opcode;
+	msg->solicited = wqe->flags & IB_SEND_SOLICITED;
+	msg->src_qpn = qp->qpn;
+	msg->length = wqe->length;
+	msg->ex.inv_key = wqe->ex.inv_key;
+	msg->done = 0;
+	msg->packets = 1;
+	if (msg->op->kind == MRSOFT_OP_ATOMIC) {
+		msg->raddr = wqe->atomic.addr;
+		msg->rkey = wqe->atomic.key;
+		msg->compare = wqe->atomic.compare;
+		msg->swap_add = wqe->atomic.swap_add;
+	} else if (mrsoft_qp_is_datagram(qp)) {
+		msg->qkey = wqe->ud.qkey & QKEY_PRIVILEGED ? qp->attr.qkey :
+							     wqe->ud.qkey;
+	} else {
+		msg->raddr = wqe->rdma.addr;
+		msg->rkey = wqe->rdma.key;
+		msg->packets = mrsoft_psn_packets(wqe->length, qp->mtu);
+	}
 }

@@ -12,5 +12,7 @@
 bool mrsoft_wqe_fetch(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe);
 int mrsoft_wqe_build(const struct mrsoft_qp *qp, const struct ib_send_wr *wr,
 		     struct mrsoft_swqe *wqe);
+void mrsoft_wqe_message(const struct mrsoft_qp *qp,
+			const struct mrsoft_swqe *wqe, struct mrsoft_msg *msg);
 
 #endif /* MRSOFT_WQE_H */
