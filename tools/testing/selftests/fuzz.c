@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl.h>
@@ -606,6 +607,14 @@ static void any_command(const void *arg)
 				hdr->attrs[j].data = rnd() % 2 ? rnd() % 8 :
 					(uintptr_t)place;
 			}
+			/*
+			 * The core of 7.3 loses a reference to the caller's
+			 * task when a file that has a context asks for one:
+			 * kmemleak would call that ours.
+			 */
+			if (hdr->object_id == UVERBS_OBJECT_DEVICE &&
+			    hdr->method_id == UVERBS_METHOD_GET_CONTEXT)
+				continue;
 			ioctl(fd, RDMA_VERBS_IOCTL, hdr);
 		} else {
 			struct ib_uverbs_cmd_hdr *hdr = (void *)words;
