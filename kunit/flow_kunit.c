@@ -790,14 +790,41 @@ static void destroy_peer(struct big *big)
 	big->eng->lost = 1;
 }
 
+/* Who modifies a QP is not the runner of another one's send queue. */
+struct modify_work {
+	struct work_struct work;
+	struct end *end;
+	enum ib_qp_state state;
+	struct completion done;
+};
+
+static void modify_fn(struct work_struct *work)
+{
+	struct modify_work *m = container_of(work, struct modify_work, work);
+
+	plan.ret = to_state(m->end, m->state);
+	complete(&m->done);
+}
+
+static void modify_elsewhere(struct end *end, enum ib_qp_state state)
+{
+	struct modify_work m = { .end = end, .state = state };
+
+	init_completion(&m.done);
+	INIT_WORK_ONSTACK(&m.work, modify_fn);
+	schedule_work(&m.work);
+	wait_for_completion(&m.done);
+	destroy_work_on_stack(&m.work);
+}
+
 static void reset_peer(struct big *big)
 {
-	plan.ret = to_state(big->b, IB_QPS_RESET);
+	modify_elsewhere(big->b, IB_QPS_RESET);
 }
 
 static void fail_peer(struct big *big)
 {
-	plan.ret = to_state(big->b, IB_QPS_ERR);
+	modify_elsewhere(big->b, IB_QPS_ERR);
 }
 
 static const struct peer_row {
