@@ -62,6 +62,12 @@ splats()
 	grep -hE "$SPLAT" "$@" 2>/dev/null | tr -d '\r' | sort -u | head -n 20 | grep .
 }
 
+# splat_text FILE... - the first complaint of the kernel, with what it said of it
+splat_text()
+{
+	cat "$@" 2>/dev/null | tr -d '\r' | grep -m 1 -A 40 -B 3 -E "$SPLAT"
+}
+
 # machine_verdict - the exit status of the machine: its script's, or 1 if the
 # kernel complained, or 2 if the machine never said anything.
 machine_verdict()

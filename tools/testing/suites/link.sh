@@ -7,7 +7,7 @@
 #        |
 #        v0.5 (vlan)
 #
-# machines: uml-plain
+# machines: uml-plain uml-lockdep vm-6.1
 # fast: yes
 # timeout: 400
 
