@@ -680,6 +680,31 @@ static void fault_row(struct kunit *test)
 			refusals(b, row->reason), 0);
 }
 
+/* A receive WQE that is malformed fails alike in each type of QP. */
+static void fault_datagram_bad_receive(struct kunit *test)
+{
+	struct engine *eng = engine_create(test, IB_QPT_UD);
+	struct end *a = &eng->end[0], *b = &eng->end[1];
+	struct post p = good(eng, IB_WR_SEND);
+	struct mrsoft_abi_ring *buf = b->qp.rq.ring.mem->buf;
+	struct mrsoft_abi_rwqe *elem = (void *)(buf->data +
+			(buf->producer_index << buf->log2_elem_size));
+	struct ib_wc wc;
+
+	p.flags = SIG;
+	give_ah(eng, &p);
+	post_recv(b, 7, b->buf, 100);
+	memset(elem, 0, sizeof(*elem));
+	elem->wr_id = 7;
+	elem->dma.num_sge = MRSOFT_MAX_SGE + 1;
+	KUNIT_ASSERT_EQ(test, post_send(a, &p), 0);
+	expect_send(a, 1, IB_WC_SUCCESS);
+	wc = expect_recv(b, 7, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, wc.vendor_err, (u32)MRSOFT_R_RING_ENTRY);
+	settle(eng);
+	KUNIT_EXPECT_EQ(test, state_of(b), IB_QPS_ERR);
+}
+
 /* --- UC and UD lose what is wrong ----------------------------------------- */
 
 static void no_match(struct engine *eng, struct post *p)
@@ -806,6 +831,7 @@ static struct kunit_case fault_cases[] = {
 	KUNIT_CASE_PARAM(fault_remote_key_uc, key_gen_params),
 	KUNIT_CASE_PARAM(fault_recv_key, key_gen_params),
 	KUNIT_CASE_PARAM(fault_row, fault_gen_params),
+	KUNIT_CASE(fault_datagram_bad_receive),
 	KUNIT_CASE_PARAM(fault_lost, lost_gen_params),
 	KUNIT_CASE(fault_lost_keeps_receive),
 	KUNIT_CASE(fault_bind),

@@ -360,6 +360,15 @@ static void flow_sqd_idle(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, to_sqd(a, false), 0);
 	settle(eng);
 	KUNIT_EXPECT_EQ(test, events(a, IB_EVENT_SQ_DRAINED), 2);
+	/* the wish belongs to one transition, not to the QP */
+	KUNIT_ASSERT_EQ(test, to_state(a, IB_QPS_RTS), 0);
+	KUNIT_ASSERT_EQ(test, to_sqd(a, true), 0);
+	settle(eng);
+	KUNIT_ASSERT_EQ(test, events(a, IB_EVENT_SQ_DRAINED), 3);
+	KUNIT_ASSERT_EQ(test, to_state(a, IB_QPS_RTS), 0);
+	KUNIT_ASSERT_EQ(test, to_state(a, IB_QPS_SQD), 0);
+	settle(eng);
+	KUNIT_EXPECT_EQ(test, events(a, IB_EVENT_SQ_DRAINED), 3);
 }
 
 /* What was begun is finished first: the event comes behind it. */
@@ -954,6 +963,39 @@ static void flow_port_flaps(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, filled(big.buf[1], BIG, 33));
 }
 
+/* The peer's address goes, and comes back while the message is tried again. */
+static void gid_goes(struct big *big)
+{
+	mrsoft_local_gid_del(&big->b->hca, &big->b->gid_attr.gid);
+	/* no way to end the message: the next try takes its claim over */
+	big->eng->lost = 1;
+	complete(&plan.reached);
+}
+
+static void flow_gid_flaps(struct kunit *test)
+{
+	struct big big;
+	struct post p;
+
+	big_start(test, &big, IB_QPT_RC);
+	big.a->qp.attr.retry_cnt = 7;
+	big.a->qp.attr.timeout = 15;	/* 134 ms */
+	p = big_post(&big, IB_WR_SEND);
+	fill(big.buf[0], BIG, 34);
+	KUNIT_ASSERT_EQ(test, post_recv_key(big.b, 7, (void *)(uintptr_t)IOVA,
+					    BIG, big.mr[1]->key.key), 0);
+	set_plan(&big, 6, gid_goes);
+	must_post(big.a, &p);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&plan.reached,
+							    20 * HZ));
+	KUNIT_EXPECT_TRUE(test, wait_count(&big.a->hca.stats.retries, 1));
+	KUNIT_ASSERT_EQ(test, mrsoft_local_gid_add(&big.b->hca,
+						   &big.b->gid_attr.gid), 0);
+	expect_send(big.a, 1, IB_WC_SUCCESS);
+	expect_recv(big.b, 7, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, filled(big.buf[1], BIG, 34));
+}
+
 static void port_flaps_at_once(struct big *big)
 {
 	big->b->hca.port_up = false;
@@ -1076,6 +1118,7 @@ static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_requester_ends),
 	KUNIT_CASE(flow_requester_fails),
 	KUNIT_CASE(flow_port_flaps),
+	KUNIT_CASE(flow_gid_flaps),
 	KUNIT_CASE(flow_port_flaps_uc),
 	KUNIT_CASE(flow_datagram_order),
 	KUNIT_CASE(flow_both_ways),

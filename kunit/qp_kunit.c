@@ -39,7 +39,8 @@ static void sq_run(struct work_struct *work)
 
 static void resp_run(struct work_struct *work)
 {
-	atomic_inc(&container_of(work, struct fix, qp.resp.work)->resp_runs);
+	atomic_inc(&container_of(to_delayed_work(work), struct fix,
+				 qp.resp.work)->resp_runs);
 }
 
 static void init_qp(struct mrsoft_qp *qp, struct mrsoft_hca *hca,
@@ -73,7 +74,7 @@ static struct fix *fixture(struct kunit *test, enum ib_qp_type type)
 			0);
 	init_qp(&fix->qp, &fix->hca, type);
 	INIT_WORK(&fix->qp.sq.work, sq_run);
-	INIT_WORK(&fix->qp.resp.work, resp_run);
+	INIT_DELAYED_WORK(&fix->qp.resp.work, resp_run);
 	return fix;
 }
 

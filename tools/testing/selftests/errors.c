@@ -766,7 +766,11 @@ static void flush_all(const void *arg)
 		EXPECT_WC(w.a.rcq, 100 + i, IBV_WC_WR_FLUSH_ERR);
 	EXPECT_EMPTY(w.a.scq, 5);
 	EXPECT_EMPTY(w.a.rcq, 5);
-	/* what is posted later is flushed too; the doorbell shows the receives */
+	/* what is posted later is flushed too, receives without any doorbell */
+	for (i = 0; i < 3; i++) {
+		OK(post_recv(&w.a, 200 + i, NULL, 0, 0));
+		EXPECT_WC(w.a.rcq, 200 + i, IBV_WC_WR_FLUSH_ERR);
+	}
 	for (i = 0; i < 3; i++) {
 		struct op op = { .opcode = IBV_WR_SEND, .wr_id = 300 + i };
 

@@ -278,8 +278,11 @@ void mrsoft_qp_apply(struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
 		own->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		own->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	/* It belongs to one transition, IBA 11.2.5.3. */
 	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
 		own->en_sqd_async_notify = attr->en_sqd_async_notify;
+	else if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_SQD)
+		own->en_sqd_async_notify = 0;
 	/* Both engines rest in the states in which these may be given. */
 	if (mask & IB_QP_RQ_PSN)
 		qp->resp.psn = attr->rq_psn & MRSOFT_PSN_MASK;
@@ -336,7 +339,7 @@ bool mrsoft_qp_error(struct mrsoft_qp *qp)
 	spin_unlock_irqrestore(&qp->state_lock, flags);
 	if (changed) {
 		queue_work(qp->hca->wq, &qp->sq.work);
-		queue_work(qp->hca->wq, &qp->resp.work);
+		mod_delayed_work(qp->hca->wq, &qp->resp.work, 0);
 	}
 	return changed;
 }

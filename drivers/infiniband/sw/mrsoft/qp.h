@@ -208,6 +208,8 @@ struct mrsoft_sq {
  * @heard: a message came in RTR, COMM_EST was raised
  * @last_wqe: LAST_WQE_REACHED was raised since RESET
  * @work: flush after an error
+ * @delay: jiffies until a user's receive queue is looked at again in the error
+ *	state; may be stale, then the look comes a little late
  */
 struct mrsoft_resp {
 	spinlock_t lock; /* the claim */
@@ -221,7 +223,8 @@ struct mrsoft_resp {
 	bool has_rwqe;
 	bool heard;
 	bool last_wqe;
-	struct work_struct work;
+	struct delayed_work work;
+	unsigned long delay;
 };
 
 /**

@@ -42,14 +42,16 @@ static bool can_receive(const struct mrsoft_qp *qp)
 
 /*
  * Claim.  A message is admitted by begin; later calls of the same message get
- * in as long as nobody took the claim away (reset, flush).
+ * in as long as nobody took the claim away (reset, flush, another message).  The
+ * peer sends one message after the other, so the claim of one that begins is
+ * newer than any that is left: that one's GID went away under it.
  */
 static enum mrsoft_status admit(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 {
 	struct mrsoft_resp *resp = &qp->resp;
 
 	lockdep_assert_held(&resp->lock);
-	if (!can_receive(qp) || resp->busy || resp->active)
+	if (!can_receive(qp) || resp->busy)
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
 					 MRSOFT_R_PEER_STATE);
 	if (qp->type == IB_QPT_RC && msg->psn != resp->psn)
@@ -93,6 +95,13 @@ static void leave(struct mrsoft_qp *qp, bool done)
 		mrsoft_resp_flush(qp);
 }
 
+/* What a receive WQE that is wrong itself completes with. */
+static enum ib_wc_status recv_error(const struct mrsoft_msg *msg)
+{
+	return msg->reason == MRSOFT_R_RING_ENTRY ? IB_WC_LOC_QP_OP_ERR :
+						    IB_WC_LOC_PROT_ERR;
+}
+
 /*
  * The consequences of a refusal for the responder's own side, DESIGN.md section
  * 6.  UC drops what is wrong in the request and keeps its receive WQE.
@@ -107,8 +116,7 @@ static enum mrsoft_status fail(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 	    status == MRSOFT_S_SILENT || status == MRSOFT_S_LOC_PROT)
 		return status;
 	if (status == MRSOFT_S_REM_OP)
-		wc = msg->reason == MRSOFT_R_RING_ENTRY ? IB_WC_LOC_QP_OP_ERR :
-							  IB_WC_LOC_PROT_ERR;
+		wc = recv_error(msg);
 	else if (msg->reason == MRSOFT_R_RECV_TOO_SHORT)
 		wc = IB_WC_LOC_LEN_ERR;
 
@@ -471,7 +479,7 @@ enum mrsoft_status mrsoft_resp_datagram(struct mrsoft_qp *qp,
 	if (status == MRSOFT_S_OK)
 		datagram_wc(qp, msg, &wc);
 	else
-		mrsoft_recv_error_wc(qp, IB_WC_LOC_PROT_ERR, msg->reason, &wc);
+		mrsoft_recv_error_wc(qp, recv_error(msg), msg->reason, &wc);
 	/*
 	 * Senders may meet here: what is taken under the lock is completed under
 	 * it, so that completions come in the order of the receive queue.
@@ -526,9 +534,20 @@ static bool flush_one(struct mrsoft_qp *qp)
 	return got;
 }
 
+/* Ends with the error state: reset and destroy cancel it. */
+static void look_again(struct mrsoft_qp *qp)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	unsigned long delay = READ_ONCE(resp->delay);
+
+	WRITE_ONCE(resp->delay, min_t(unsigned long, delay * 2, HZ));
+	queue_delayed_work(qp->hca->wq, &resp->work, delay);
+}
+
 static void flush_work_fn(struct work_struct *work)
 {
-	struct mrsoft_qp *qp = container_of(work, struct mrsoft_qp, resp.work);
+	struct mrsoft_qp *qp = container_of(to_delayed_work(work),
+					    struct mrsoft_qp, resp.work);
 	struct mrsoft_resp *resp = &qp->resp;
 	bool last = false;
 	u32 n = 0;
@@ -549,6 +568,9 @@ static void flush_work_fn(struct work_struct *work)
 	spin_unlock_bh(&resp->lock);
 	if (last)
 		mrsoft_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	/* User space posts receives without a system call: look again. */
+	if (qp->is_user && !qp->srq)
+		look_again(qp);
 }
 
 /**
@@ -561,7 +583,8 @@ static void flush_work_fn(struct work_struct *work)
  */
 void mrsoft_resp_flush(struct mrsoft_qp *qp)
 {
-	queue_work(qp->hca->wq, &qp->resp.work);
+	WRITE_ONCE(qp->resp.delay, 1);
+	mod_delayed_work(qp->hca->wq, &qp->resp.work, 0);
 }
 
 /**
@@ -573,7 +596,8 @@ void mrsoft_resp_flush(struct mrsoft_qp *qp)
 void mrsoft_resp_init(struct mrsoft_qp *qp)
 {
 	spin_lock_init(&qp->resp.lock);
-	INIT_WORK(&qp->resp.work, flush_work_fn);
+	qp->resp.delay = 1;
+	INIT_DELAYED_WORK(&qp->resp.work, flush_work_fn);
 }
 
 /**
@@ -600,7 +624,7 @@ void mrsoft_resp_reset(struct mrsoft_qp *qp)
 	resp->last_wqe = false;
 	resp->msn = 0;
 	spin_unlock_bh(&resp->lock);
-	cancel_work_sync(&resp->work);
+	cancel_delayed_work_sync(&resp->work);
 	if (qp->srq)
 		return;
 	/* As many as were there: user space may go on posting. */
