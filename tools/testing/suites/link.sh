@@ -7,7 +7,7 @@
 #        |
 #        v0.5 (vlan)
 #
-# machines: uml-plain uml-lockdep vm-6.1
+# machines: uml-plain uml-kasan uml-lockdep vm-6.1
 # fast: yes
 # timeout: 400
 
@@ -477,6 +477,12 @@ race_unload()
 	load_mrsoft
 }
 
+# what used it a moment ago may still hold the module
+unload_rxe()
+{
+	wait_for 10 timeout 30 rmmod rdma_rxe
+}
+
 rxe_up()
 {
 	modprobe rdma_rxe && load_mrsoft || return 1
@@ -509,7 +515,7 @@ mrsoft_leaves_rxe()
 	is_state r0 ACTIVE || return 1
 	ip link set v0 down
 	ip link set v0 up
-	rdma link del r0 && rmmod rdma_rxe
+	rdma link del r0 && unload_rxe
 }
 
 # rdma_rxe's exit takes every device of its driver id along, ours too
@@ -517,7 +523,7 @@ rxe_leaves_mrsoft()
 {
 	rxe_up || return 1
 	rxe_events || return 1
-	timeout 30 rmmod rdma_rxe || return 1
+	unload_rxe || return 1
 	gone r0 && gone m0 || return 1
 	# and we go on
 	add_link m0 v0 && pingpong m0 "$(gid_index m0 10.0.0.1)" || return 1
@@ -530,7 +536,7 @@ netdev_del_with_rxe()
 		add_link m0 x0 && add_link r0 x0 rxe || return 1
 	timeout 20 ip link del x0 || return 1
 	wait_for 10 gone m0 && wait_for 10 gone r0 || return 1
-	timeout 30 rmmod rdma_rxe
+	unload_rxe
 }
 
 t_plan_start link
