@@ -58,9 +58,7 @@ for ko in "${modules[@]}"; do
 	timeout 240 insmod "$ko"
 	rc=$?
 	dmesg >"$log"
-	# UML's KASAN does not clear the shadow of a module that goes: the next
-	# load at its place is reported as a write out of bounds
-	[ "$MRSOFT_MACHINE" = uml-kasan ] || rmmod "$module"
+	rmmod "$module"
 	if [ $rc -ne 0 ]; then
 		tail -n 5 "$log" | while IFS= read -r line; do t_note "$line"; done
 		t_fail "$module" "insmod: exit status $rc"

@@ -48,13 +48,11 @@ pair_idle()
 }
 
 # pair_end - the tools are gone: so is all they made; module and netdev go too.
-# UML keeps KASAN's red zones of an unloaded module, and reports the next one that
-# is loaded there: the module stays.
 pair_end()
 {
 	t_run nothing_is_left 20 wait_for 10 pair_idle
 	t_run link_del 40 del_link $PAIR_DEV
-	[ "$MRSOFT_MACHINE" = uml-kasan ] || t_run unload 40 unload_mrsoft
+	t_run unload 40 unload_mrsoft
 	ip link del pairnet
 	umount /etc/libibverbs.d
 }

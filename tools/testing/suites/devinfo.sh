@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# machines: uml-plain
+# machines: uml-plain uml-kasan uml-lockdep vm-6.1
 # fast: yes
 # timeout: 400
 #
@@ -217,12 +217,7 @@ fi
 t_run del 40 del_link di0
 t_run gone 40 not_listed di0
 t_run other_stays 40 listed di1
-if [ "$MRSOFT_MACHINE" = uml-kasan ]; then
-	# see pair_end in lib/pair.sh
-	t_run del.second 40 del_link di1
-else
-	t_run unload 40 unload_mrsoft
-fi
+t_run unload 40 unload_mrsoft
 t_run all_gone 40 sh -c '[ -z "$(ls /sys/class/infiniband)" ]'
 ip link del n0
 ip link del n1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# machines: uml-plain vm-6.1
+# machines: uml-plain uml-kasan uml-lockdep vm-6.1
 # fast: no
 # timeout: 900
 #
@@ -95,8 +95,7 @@ t_run mrsoft_to_the_end 400 run_on pymr 10.9.0.1 "$OURS" ''
 t_run nothing_is_left 20 wait_for 10 \
 	sh -c 'rdma resource show pymr | diff /tmp/idle - >&2'
 t_run link_del 40 del_link pymr
-# see pair_end in lib/pair.sh
-[ "$MRSOFT_MACHINE" = uml-kasan ] || t_run unload 40 unload_mrsoft
+t_run unload 40 unload_mrsoft
 
 case $MRSOFT_MACHINE in
 uml-plain | vm-*)
