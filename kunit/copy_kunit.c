@@ -58,8 +58,8 @@ static void copy_exit(struct kunit *test)
 {
 	struct copy_mem *c = test->priv;
 
-	mrsoft_pages_free(c->src_pages);
-	mrsoft_pages_free(c->dst_pages);
+	mrsoft_pages_put(c->src_pages);
+	mrsoft_pages_put(c->dst_pages);
 }
 
 /* @at: the span starts there; the copy itself starts 100 bytes further on. */

@@ -121,13 +121,13 @@ static void expect_bytes(struct kunit *test, struct mrsoft_pages *pages,
 
 	for (; len; at += n, len -= n) {
 		n = len;
-		p = mrsoft_pages_map(pages, at, &n);
+		p = mrsoft_pages_map(pages, at, &n, true);
 		KUNIT_ASSERT_NOT_NULL(test, p);
 		KUNIT_ASSERT_GT(test, n, (size_t)0);
 		KUNIT_ASSERT_LE(test, n, len);
 		KUNIT_ASSERT_EQ_MSG(test, memcmp(p, flat + at, n), 0,
 				    "%zu bytes at %llu", n, at);
-		mrsoft_pages_unmap(p);
+		mrsoft_pages_unmap(pages, p);
 	}
 }
 
@@ -151,7 +151,7 @@ static void table_lookup(struct kunit *test)
 		expect_bytes(test, pages, flat, at, min(bytes - at, 3u));
 	for (at = PAGE_SIZE - 1; at < bytes; at += PAGE_SIZE)
 		expect_bytes(test, pages, flat, at, bytes - at);
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 }
 
 /* A long table costs no memory if it shows the same pages again and again. */
@@ -179,12 +179,12 @@ static void table_in_pieces(struct kunit *test)
 	for (i = 0; i < entries; i++) {
 		want = (i * 5 % 63) * PAGE_SIZE + 17;
 		n = SIZE_MAX;
-		p = mrsoft_pages_map(pages, (u64)i * PAGE_SIZE, &n);
+		p = mrsoft_pages_map(pages, (u64)i * PAGE_SIZE, &n, true);
 		KUNIT_ASSERT_PTR_EQ(test, p, arena->mem + want);
 		KUNIT_ASSERT_EQ(test, n, PAGE_SIZE - 17);
-		mrsoft_pages_unmap(p);
+		mrsoft_pages_unmap(pages, p);
 	}
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 }
 
 static void kernel_memory(struct kunit *test)
@@ -195,12 +195,12 @@ static void kernel_memory(struct kunit *test)
 	void *p;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pages));
-	p = mrsoft_pages_map(pages, (uintptr_t)arena->mem + 9, &n);
+	p = mrsoft_pages_map(pages, (uintptr_t)arena->mem + 9, &n, true);
 	KUNIT_EXPECT_PTR_EQ(test, p, (void *)(arena->mem + 9));
 	KUNIT_EXPECT_EQ(test, n, ARENA_BYTES - 9);
-	mrsoft_pages_unmap(p);
+	mrsoft_pages_unmap(pages, p);
 	KUNIT_EXPECT_FALSE(test, mrsoft_pages_writable(pages));
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 }
 
 static void absurd_sizes(struct kunit *test)
@@ -214,7 +214,7 @@ static void absurd_sizes(struct kunit *test)
 	pages = mrsoft_pages_kernel();
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pages));
 	KUNIT_EXPECT_EQ(test, PTR_ERR(mrsoft_pages_repin(pages, 0)), -EACCES);
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 }
 
 /* --- lists of fast registration ------------------------------------------- */
@@ -284,7 +284,7 @@ static void list_lookup(struct kunit *test)
 	expect_bytes(test, pages, flat, 0, length);
 	for (at = 0; at < length; at += 61)
 		expect_bytes(test, pages, flat, at, min(length - at, 700ull));
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 }
 
 /* What does not fit is reported, what fits is mapped. */
@@ -314,7 +314,7 @@ static void list_partial(struct kunit *test)
 	/* a gap ends the list */
 	list_sg(&sg[1], arena->mem + 4 * PAGE_SIZE + 8, PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, mrsoft_pages_list_map(pages, ibmr, sg, 3, NULL), 1);
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 }
 
 /* B33: the live list is not touched by a map, and stays without a new one. */
@@ -357,7 +357,7 @@ static void list_pending(struct kunit *test)
 	mrsoft_pages_list_commit(pages, &iova, &length);
 	KUNIT_EXPECT_EQ(test, length, 5000ull);
 	expect_bytes(test, pages, two, 0, 5000);
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 }
 
 static struct kunit_case pages_cases[] = {

@@ -21,17 +21,18 @@
 /* Bytes that a CPU stores in one go when they are aligned. */
 #define WORD	sizeof(u64)
 
-static void *span_map(const struct mrsoft_span *span, u64 off, size_t *len)
+static void *span_map(const struct mrsoft_span *span, u64 off, size_t *len,
+		      bool write)
 {
 	if (!span->pages)
 		return span->addr + off;
-	return mrsoft_pages_map(span->pages, span->offset + off, len);
+	return mrsoft_pages_map(span->pages, span->offset + off, len, write);
 }
 
 static void span_unmap(const struct mrsoft_span *span, void *addr)
 {
 	if (span->pages)
-		mrsoft_pages_unmap(addr);
+		mrsoft_pages_unmap(span->pages, addr);
 }
 
 static bool span_fits(const struct mrsoft_span *span, u64 off, u64 len)
@@ -48,7 +49,7 @@ static enum mrsoft_reason copy_out(void *buf, const struct mrsoft_span *span,
 
 	for (; len; buf += n, off += n, len -= n) {
 		n = len;
-		s = span_map(span, off, &n);
+		s = span_map(span, off, &n, false);
 		if (unlikely(!s))
 			return MRSOFT_R_PAGE_ABSENT;
 		memcpy(buf, s, n);
@@ -67,7 +68,7 @@ static enum mrsoft_reason copy_bulk(const struct mrsoft_span *dst, u64 dst_off,
 
 	for (; len; dst_off += n, src_off += n, len -= n) {
 		n = len;
-		d = span_map(dst, dst_off, &n);
+		d = span_map(dst, dst_off, &n, true);
 		if (unlikely(!d))
 			return MRSOFT_R_PAGE_ABSENT;
 		reason = copy_out(d, src, src_off, n);
@@ -126,9 +127,9 @@ static void store_tail(void *d, const u8 *bytes, size_t tail)
  * which of the bytes arrive is then undefined.
  *
  * Context: any.
- * Return: MRSOFT_R_NONE; MRSOFT_R_PAGE_ABSENT: a page is not present, some bytes
- * may be copied but not the last; MRSOFT_R_OUTSIDE: the caller is wrong,
- * nothing is copied.
+ * Return: MRSOFT_R_NONE; MRSOFT_R_PAGE_ABSENT: a page is not present, or not for
+ * writing, some bytes may be copied but not the last; MRSOFT_R_OUTSIDE: the
+ * caller is wrong, nothing is copied.
  */
 enum mrsoft_reason mrsoft_copy(const struct mrsoft_span *dst, u64 dst_off,
 			       const struct mrsoft_span *src, u64 src_off,
@@ -146,7 +147,7 @@ enum mrsoft_reason mrsoft_copy(const struct mrsoft_span *dst, u64 dst_off,
 		return MRSOFT_R_NONE;
 
 	/* the last byte stays mapped; what is below in its word is in reach */
-	last = span_map(dst, dst_off + len - 1, &n);
+	last = span_map(dst, dst_off + len - 1, &n, true);
 	if (unlikely(!last))
 		return MRSOFT_R_PAGE_ABSENT;
 	tail = tail_bytes(last + 1, len);
@@ -187,7 +188,7 @@ enum mrsoft_reason mrsoft_copy_atomic(const struct mrsoft_span *span,
 
 	if (WARN_ON_ONCE(!span_fits(span, 0, WORD)))
 		return MRSOFT_R_OUTSIDE;
-	p = span_map(span, 0, &n);
+	p = span_map(span, 0, &n, true);
 	if (unlikely(!p))
 		return MRSOFT_R_PAGE_ABSENT;
 	if (unlikely(!IS_ALIGNED((unsigned long)p, WORD))) {

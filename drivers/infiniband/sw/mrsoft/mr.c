@@ -77,7 +77,7 @@ static struct mrsoft_mr *mr_create(struct mrsoft_table *table,
 err_mr:
 	kfree(mr);
 err_pages:
-	mrsoft_pages_free(pages);
+	mrsoft_pages_put(pages);
 	return ERR_PTR(err);
 }
 
@@ -202,7 +202,7 @@ int mrsoft_mr_dereg(struct mrsoft_mr *mr)
 	mutex_unlock(&key->lock);
 
 	mrsoft_key_remove(key);
-	mrsoft_pages_free(key->pages);
+	mrsoft_pages_put(key->pages);
 	atomic_dec(&key->pd->regions);
 	/* lookups and an invalidate that came too late may look at the head */
 	mrsoft_key_put(key);
@@ -303,7 +303,7 @@ int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 	mrsoft_key_release(key);
 free_pages:
 	if (pages)
-		mrsoft_pages_free(pages);
+		mrsoft_pages_put(pages);
 unlock:
 	mutex_unlock(&key->lock);
 	return err;

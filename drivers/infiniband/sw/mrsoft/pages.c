@@ -7,14 +7,16 @@
  * Not here: who may touch the bytes (mr.c, mw.c), moving them (copy.c).
  * Locks:    struct page_list.lock (spin, IRQ) orders map against commit; all
  *           else does not change between construction and free.
- * Lifetime: the caller drains accesses before commit and before free.
- * Context:  constructors and free sleep; map, unmap and commit never do.
+ * Lifetime: the region drains accesses before commit and before its put; the
+ *           last put frees.
+ * Context:  constructors and put sleep; map, unmap and commit never do.
  * Spec:     IBA Vol 1, 10.6.4 (registration), 10.6.3 (fast registration)
  * Tests:    kunit/pages_kunit.c
  */
 #include <linux/highmem.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -37,6 +39,7 @@ enum pages_kind {
 
 /**
  * struct mrsoft_pages - where the bytes are; all I unless said otherwise
+ * @users: A, references; says nothing about accesses
  * @kind: enum pages_kind
  * @shift: a block is 1 << @shift bytes, contiguous in physical memory
  * @first: offset of the region's first byte in the first block
@@ -45,6 +48,7 @@ enum pages_kind {
  * @num_pieces: entries of @pieces
  */
 struct mrsoft_pages {
+	refcount_t users;
 	u8 kind;
 	u8 shift;
 	u64 first;
@@ -91,6 +95,12 @@ struct page_list {
 	struct page_map pending;
 	struct ib_mr walker;
 };
+
+static void pages_init(struct mrsoft_pages *pages, enum pages_kind kind)
+{
+	refcount_set(&pages->users, 1);
+	pages->kind = kind;
+}
 
 static struct page_list *to_list(struct mrsoft_pages *pages)
 {
@@ -223,7 +233,7 @@ static void table_fill(struct mrsoft_pages *pages, const struct sg_table *sgt)
  * @sgt: pages, all but the first and last entry whole; not needed afterwards
  * @skip: bytes before the first byte of the region
  *
- * The pages stay the caller's, who keeps them until after mrsoft_pages_free().
+ * The pages stay the caller's, who keeps them until after mrsoft_pages_put().
  *
  * Context: process, sleeps.
  * Return: the pages or ERR_PTR: -ENOMEM; -EINVAL: more than can be counted.
@@ -241,7 +251,7 @@ struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip)
 	pages = kzalloc_obj(*pages, GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
-	pages->kind = PAGES_TABLE;
+	pages_init(pages, PAGES_TABLE);
 	pages->shift = shift;
 	pages->first = (sg_phys(sgt->sgl) & ((1ull << shift) - 1)) + skip;
 
@@ -326,7 +336,7 @@ struct mrsoft_pages *mrsoft_pages_kernel(void)
 
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
-	pages->kind = PAGES_KERNEL;
+	pages_init(pages, PAGES_KERNEL);
 	return pages;
 }
 
@@ -343,7 +353,7 @@ struct mrsoft_pages *mrsoft_pages_list(u32 max)
 
 	if (!list)
 		return ERR_PTR(-ENOMEM);
-	list->pages.kind = PAGES_LIST;
+	pages_init(&list->pages, PAGES_LIST);
 	spin_lock_init(&list->lock);
 	list->max = max;
 	list->live.addr = kvcalloc(max, sizeof(u64), GFP_KERNEL);
@@ -353,21 +363,14 @@ struct mrsoft_pages *mrsoft_pages_list(u32 max)
 	return &list->pages;
 
 err_free:
-	mrsoft_pages_free(&list->pages);
+	mrsoft_pages_put(&list->pages);
 	return ERR_PTR(-ENOMEM);
 }
 
-/**
- * mrsoft_pages_free - unpin and free
- * @pages: nobody accesses them any more
- *
- * Context: process, sleeps.
- */
-void mrsoft_pages_free(struct mrsoft_pages *pages)
+static void pages_free(struct mrsoft_pages *pages)
 {
 	struct page_list *list;
 
-	might_sleep();
 	switch (pages->kind) {
 	case PAGES_TABLE:
 		table_free(pages);
@@ -388,11 +391,35 @@ void mrsoft_pages_free(struct mrsoft_pages *pages)
 }
 
 /**
- * mrsoft_pages_writable - were the pages pinned for writing?
+ * mrsoft_pages_get - keep the pages' description
+ * @pages: a region has them, or the caller has a reference
+ *
+ * Not the bytes: they are not to be accessed with this.  Context: any.
+ */
+void mrsoft_pages_get(struct mrsoft_pages *pages)
+{
+	refcount_inc(&pages->users);
+}
+
+/**
+ * mrsoft_pages_put - drop a reference; the last one unpins and frees
+ * @pages: the region drops its own with nobody accessing them any more
+ *
+ * Context: process, sleeps.
+ */
+void mrsoft_pages_put(struct mrsoft_pages *pages)
+{
+	might_sleep();
+	if (refcount_dec_and_test(&pages->users))
+		pages_free(pages);
+}
+
+/**
+ * mrsoft_pages_writable - may the pages be written?
  * @pages: from any constructor
  *
  * Context: any.
- * Return: false for pages pinned for reading, and for pages not pinned here.
+ * Return: false for pages of a region for reading, and for those of no user.
  */
 bool mrsoft_pages_writable(const struct mrsoft_pages *pages)
 {
@@ -403,8 +430,7 @@ bool mrsoft_pages_writable(const struct mrsoft_pages *pages)
  * mrsoft_pages_shift - size of the blocks of the lookup
  * @pages: from mrsoft_pages_pin() or mrsoft_pages_sgt()
  *
- * Context: any.
- * Return: log2 of the bytes.
+ * Return: log2 of the bytes.  Context: any.
  */
 unsigned int mrsoft_pages_shift(const struct mrsoft_pages *pages)
 {
@@ -531,6 +557,7 @@ static void *list_map(const struct page_map *map, u64 offset, size_t *len)
  * @pages: from any constructor
  * @offset: bytes from the first byte of the region, below its length
  * @len: in: bytes wanted, not 0; out: bytes that can be reached in one go
+ * @write: they will be written
  *
  * Kernel addresses are handed out as they are: mrsoft_pages_unmap() ignores
  * them, like kunmap_local() ignores a page that was never in high memory.
@@ -538,7 +565,8 @@ static void *list_map(const struct page_map *map, u64 offset, size_t *len)
  * Context: any.  No sleep until mrsoft_pages_unmap().
  * Return: address of the first byte; NULL: the page is not present.
  */
-void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len)
+void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
+		       bool write)
 {
 	switch (pages->kind) {
 	case PAGES_TABLE:
@@ -552,11 +580,12 @@ void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len)
 
 /**
  * mrsoft_pages_unmap - undo mrsoft_pages_map()
+ * @pages: as then
  * @addr: what it returned, not NULL; newest mapping first
  *
  * Context: as mrsoft_pages_map().
  */
-void mrsoft_pages_unmap(void *addr)
+void mrsoft_pages_unmap(struct mrsoft_pages *pages, void *addr)
 {
 	kunmap_local(addr);
 }

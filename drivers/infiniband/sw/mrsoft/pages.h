@@ -15,7 +15,7 @@ struct mrsoft_pages;
 
 /*
  * Sources of bytes.  Each returns an ERR_PTR() on failure and leaves nothing
- * behind; mrsoft_pages_free() undoes it (may sleep, unpins).
+ * behind; mrsoft_pages_put() undoes it (may sleep, unpins).
  */
 struct mrsoft_pages *mrsoft_pages_pin(struct ib_device *ibdev, u64 start,
 				      u64 length, int access);
@@ -28,9 +28,11 @@ struct mrsoft_pages *mrsoft_pages_kernel(void);
 struct mrsoft_pages *mrsoft_pages_list(u32 max);
 /* Pages that somebody else keeps, as @sgt lists them, from byte @skip on. */
 struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip);
-void mrsoft_pages_free(struct mrsoft_pages *pages);
+/* The creator has a reference.  The last put unpins and frees; may sleep. */
+void mrsoft_pages_get(struct mrsoft_pages *pages);
+void mrsoft_pages_put(struct mrsoft_pages *pages);
 
-/* Were the pages pinned for writing?  False for none that are pinned. */
+/* May the pages be written, by their umem?  False for those without one. */
 bool mrsoft_pages_writable(const struct mrsoft_pages *pages);
 /* Size of the blocks that the pages are looked up in, as a power of two. */
 unsigned int mrsoft_pages_shift(const struct mrsoft_pages *pages);
@@ -51,10 +53,11 @@ void mrsoft_pages_list_commit(struct mrsoft_pages *pages, u64 *iova,
 /*
  * One contiguous piece: the address of the byte at @offset and in *@len how many
  * bytes (at most *@len) follow it in the same mapping.  The address is a
- * kmap_local mapping; NULL if the page is not present.  Pieces are unmapped
- * in reverse order of mapping.
+ * kmap_local mapping; NULL if the page is not present, or not for writing.
+ * Pieces are unmapped in reverse order of mapping.
  */
-void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len);
-void mrsoft_pages_unmap(void *addr);
+void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
+		       bool write);
+void mrsoft_pages_unmap(struct mrsoft_pages *pages, void *addr);
 
 #endif /* MRSOFT_PAGES_H */
