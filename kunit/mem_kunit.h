@@ -42,6 +42,8 @@ static inline struct mem *mem_create(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->ibdev = kunit_kzalloc(test, sizeof(*m->ibdev), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, m->ibdev);
+	/* for who keeps it: the last reference stays with the test */
+	device_initialize(&m->ibdev->dev);
 	m->pd[0].ib.device = m->ibdev;
 	m->pd[1].ib.device = m->ibdev;
 	mrsoft_table_init(&m->table, &m->stats);

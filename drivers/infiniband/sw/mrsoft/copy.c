@@ -128,8 +128,8 @@ static void store_tail(void *d, const u8 *bytes, size_t tail)
  *
  * Context: any.
  * Return: MRSOFT_R_NONE; MRSOFT_R_PAGE_ABSENT: a page is not present, or not for
- * writing, some bytes may be copied but not the last; MRSOFT_R_OUTSIDE: the
- * caller is wrong, nothing is copied.
+ * writing (fault.h), some bytes may be copied but not the last;
+ * MRSOFT_R_OUTSIDE: the caller is wrong, nothing is copied.
  */
 enum mrsoft_reason mrsoft_copy(const struct mrsoft_span *dst, u64 dst_off,
 			       const struct mrsoft_span *src, u64 src_off,

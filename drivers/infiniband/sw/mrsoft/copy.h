@@ -14,7 +14,8 @@
  * Copies @len bytes.  The caller has both spans and keeps to their lengths (a
  * WARN otherwise).  Ascending order, the last bytes last, with release order
  * towards a user that polls the tail.  Does not sleep.
- * MRSOFT_R_PAGE_ABSENT if a page is not present: some bytes may be copied.
+ * MRSOFT_R_PAGE_ABSENT if a page is not present: some bytes may be copied.  The
+ * caller may have it faulted in (fault.h) and copy again from the start.
  */
 enum mrsoft_reason mrsoft_copy(const struct mrsoft_span *dst, u64 dst_off,
 			       const struct mrsoft_span *src, u64 src_off,

@@ -55,6 +55,17 @@
 #define MRSOFT_TURN_WQES		128u		/* work requests */
 #define MRSOFT_TURN_BYTES		SZ_1M		/* bytes */
 
+/*
+ * Pages that are not pinned may go as fast as they come.  How often a copy is
+ * tried with a page fault between before the page is called absent, and after
+ * how many tries it is cut down to a page, which is nearly sure to succeed.
+ */
+#define MRSOFT_FAULT_TRIES		1024u		/* page faults */
+#define MRSOFT_FAULT_BATCHES		8u		/* page faults */
+
+/* Another's pages: how many may be waited for, in one region. */
+#define MRSOFT_FAULT_JOBS		16u		/* page faults */
+
 #define MRSOFT_GRH_BYTES		40u		/* in front of a UD receive */
 #define MRSOFT_PKEY_DEFAULT		0xffffu
 

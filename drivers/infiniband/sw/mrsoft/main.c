@@ -21,6 +21,7 @@
 
 #include "counters.h"
 #include "dev.h"
+#include "fault.h"
 
 static struct workqueue_struct *wq;
 
@@ -92,12 +93,17 @@ static int __init mrsoft_init(void)
 	wq = alloc_workqueue("mrsoft", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!wq)
 		return -ENOMEM;
-	err = register_netdevice_notifier(&netdev_nb);
+	err = mrsoft_fault_init();
 	if (err)
 		goto destroy_wq;
+	err = register_netdevice_notifier(&netdev_nb);
+	if (err)
+		goto fault_exit;
 	rdma_link_register(&link_ops);
 	return 0;
 
+fault_exit:
+	mrsoft_fault_exit();
 destroy_wq:
 	destroy_workqueue(wq);
 	return err;
@@ -111,6 +117,8 @@ static void __exit mrsoft_exit(void)
 	unregister_netdevice_notifier(&netdev_nb);
 	/* Waits for reapers and what QPs left queued: nothing is added now. */
 	destroy_workqueue(wq);
+	/* Page faults that nobody waits for any more. */
+	mrsoft_fault_exit();
 	/* RCU callbacks of ours that free memory of devices and QPs. */
 	rcu_barrier();
 }

@@ -16,6 +16,7 @@
 
 #include "limits.h"
 #include "mr.h"
+#include "odp.h"
 
 /* Granted by the device; the optional range is accepted and forgotten. */
 #define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MRSOFT_REMOTE_RIGHTS | \
@@ -25,14 +26,28 @@
 
 static int access_check(int access)
 {
-	if (access & IB_ACCESS_ON_DEMAND)
-		return -EOPNOTSUPP;
 	if (access & ~MR_ACCESS_KNOWN)
 		return -EOPNOTSUPP;
 	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & IB_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
 	return 0;
+}
+
+/* A user's memory need not be pinned, where the kernel can do without. */
+static int user_access_check(int access)
+{
+	if (MRSOFT_ODP)
+		access &= ~IB_ACCESS_ON_DEMAND;
+	return access_check(access);
+}
+
+static struct mrsoft_pages *user_pages(struct ib_device *ibdev, u64 start,
+				       u64 length, int access)
+{
+	if (access & IB_ACCESS_ON_DEMAND)
+		return mrsoft_pages_odp(ibdev, start, length, access);
+	return mrsoft_pages_pin(ibdev, start, length, access);
 }
 
 static int range_check(u64 iova, u64 length)
@@ -100,8 +115,8 @@ static void mr_set_range(struct mrsoft_mr *mr, u64 iova, u64 length)
  *
  * Context: process, sleeps.
  * Return: the region or ERR_PTR: -EINVAL: empty, too long, wraps, or remote
- * write without local write; -EOPNOTSUPP: unknown access bits or on demand;
- * -ENOMEM; or what pinning says, unchanged.  IBA 11.2.8.2.
+ * write without local write; -EOPNOTSUPP: unknown access bits, or on demand on a
+ * kernel without; -ENOMEM; or what pinning says, unchanged.  IBA 11.2.8.2.
  */
 struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 				     struct mrsoft_pd *pd, u64 start,
@@ -112,18 +127,18 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 
 	if (access & IB_ZERO_BASED)
 		iova = 0;
-	err = access_check(access);
+	err = user_access_check(access);
 	if (!err)
 		err = range_check(iova, length);
 	if (err)
 		return ERR_PTR(err);
 
 	mr = mr_create(table, pd, MRSOFT_KEY_MR_USER,
-		       mrsoft_pages_pin(pd->ib.device, start, length, access));
+		       user_pages(pd->ib.device, start, length, access));
 	if (IS_ERR(mr))
 		return mr;
 	mr_set_range(mr, iova, length);
-	mr->key.access = access & MR_ACCESS;
+	mr->key.access = access & (MR_ACCESS | IB_ACCESS_ON_DEMAND);
 	mrsoft_key_publish(&mr->key);
 	return mr;
 }
@@ -217,8 +232,9 @@ static struct mrsoft_pages *rereg_pages(struct mrsoft_mr *mr, int flags,
 	struct mrsoft_pages *pages = mr->key.pages;
 
 	if (flags & IB_MR_REREG_TRANS)
-		return mrsoft_pages_pin(pd->ib.device, start, length, access);
-	if (ib_access_writable(access) && !mrsoft_pages_writable(pages))
+		return user_pages(pd->ib.device, start, length, access);
+	if ((ib_access_writable(access) && !mrsoft_pages_writable(pages)) ||
+	    (access ^ mr->key.access) & IB_ACCESS_ON_DEMAND)
 		return mrsoft_pages_repin(pages, access);
 	return NULL;
 }
@@ -235,7 +251,7 @@ static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 iova,
 	if (flags & ~IB_MR_REREG_SUPPORTED)
 		return -EOPNOTSUPP;
 	if (flags & IB_MR_REREG_ACCESS)
-		err = access_check(access);
+		err = user_access_check(access);
 	if (!err && flags & IB_MR_REREG_TRANS)
 		err = range_check(iova, length);
 	return err;
@@ -295,7 +311,7 @@ int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 		swap(key->pages, pages);
 	if (flags & IB_MR_REREG_TRANS)
 		mr_set_range(mr, iova, length);
-	key->access = access & MR_ACCESS;
+	key->access = access & (MR_ACCESS | IB_ACCESS_ON_DEMAND);
 	atomic_inc(&pd->regions);
 	atomic_dec(&key->pd->regions);
 	key->pd = pd;

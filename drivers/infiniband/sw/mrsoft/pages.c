@@ -4,12 +4,14 @@
  *
  * Owns:     pins of user pages, the table offset -> page, the page lists of fast
  *           registration.
- * Not here: who may touch the bytes (mr.c, mw.c), moving them (copy.c).
+ * Not here: who may touch the bytes (mr.c, mw.c), moving them (copy.c), pages
+ *           that are not pinned (odp.c).
  * Locks:    struct page_list.lock (spin, IRQ) orders map against commit; all
  *           else does not change between construction and free.
- * Lifetime: the region drains accesses before commit and before its put; the
+ * Lifetime: the region drains accesses before commit and before its put.  A
+ *           fault has a reference of its own, since nobody waits for it; the
  *           last put frees.
- * Context:  constructors and put sleep; map, unmap and commit never do.
+ * Context:  constructors, fault and put sleep; map, unmap and commit never do.
  * Spec:     IBA Vol 1, 10.6.4 (registration), 10.6.3 (fast registration)
  * Tests:    kunit/pages_kunit.c
  */
@@ -22,12 +24,14 @@
 #include <linux/spinlock.h>
 #include <rdma/ib_umem.h>
 
+#include "odp.h"
 #include "pages.h"
 
 enum pages_kind {
 	PAGES_TABLE,
 	PAGES_KERNEL,
 	PAGES_LIST,
+	PAGES_ODP,
 };
 
 /* Page frame numbers in one page: the unit that a table is allocated in. */
@@ -39,11 +43,13 @@ enum pages_kind {
 
 /**
  * struct mrsoft_pages - where the bytes are; all I unless said otherwise
- * @users: A, references; says nothing about accesses
+ * @users: A, the region and faults; says nothing about accesses
  * @kind: enum pages_kind
  * @shift: a block is 1 << @shift bytes, contiguous in physical memory
  * @first: offset of the region's first byte in the first block
- * @umem: the pins, NULL if the pages are not ours to unpin
+ * @umem: the pins, NULL if the pages are not ours to unpin; PAGES_ODP: what
+ *	the core knows of the range
+ * @odp: PAGES_ODP: where the pages come from
  * @pieces: PAGES_TABLE: pages of frame numbers, one for each block
  * @num_pieces: entries of @pieces
  */
@@ -53,6 +59,7 @@ struct mrsoft_pages {
 	u8 shift;
 	u64 first;
 	struct ib_umem *umem;
+	struct mrsoft_odp *odp;
 	unsigned long **pieces;
 	u32 num_pieces;
 };
@@ -302,9 +309,39 @@ err_release:
 }
 
 /**
+ * mrsoft_pages_odp - memory of the calling process that is not pinned
+ * @ibdev: the device
+ * @start: user address of the first byte
+ * @length: bytes, not 0
+ * @access: IB_ACCESS_*, with IB_ACCESS_ON_DEMAND
+ *
+ * Context: process whose memory it is, sleeps.
+ * Return: the pages or ERR_PTR: as mrsoft_odp_new().
+ */
+struct mrsoft_pages *mrsoft_pages_odp(struct ib_device *ibdev, u64 start,
+				      u64 length, int access)
+{
+	struct mrsoft_pages *pages;
+	struct mrsoft_odp *odp;
+
+	pages = kzalloc_obj(*pages, GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return ERR_PTR(-ENOMEM);
+	odp = mrsoft_odp_new(ibdev, start, length, access);
+	if (IS_ERR(odp)) {
+		kfree(pages);
+		return ERR_CAST(odp);
+	}
+	pages_init(pages, PAGES_ODP);
+	pages->odp = odp;
+	pages->umem = mrsoft_odp_umem(odp);
+	return pages;
+}
+
+/**
  * mrsoft_pages_repin - pin the same addresses with other rights
- * @old: pages from mrsoft_pages_pin(), stays as it is
- * @access: IB_ACCESS_*
+ * @old: pages from mrsoft_pages_pin() or mrsoft_pages_odp(), stays as it is
+ * @access: IB_ACCESS_*; whether they are pinned is decided anew
  *
  * Context: process whose memory it is, sleeps.
  * Return: new pages or ERR_PTR: -EACCES: another process pinned them, its
@@ -317,6 +354,9 @@ struct mrsoft_pages *mrsoft_pages_repin(const struct mrsoft_pages *old,
 
 	if (!umem || umem->owning_mm != current->mm)
 		return ERR_PTR(-EACCES);
+	if (access & IB_ACCESS_ON_DEMAND)
+		return mrsoft_pages_odp(umem->ibdev, umem->address,
+					umem->length, access);
 	return mrsoft_pages_pin(umem->ibdev, umem->address, umem->length,
 				access);
 }
@@ -387,6 +427,10 @@ static void pages_free(struct mrsoft_pages *pages)
 		kvfree(list->pending.addr);
 		kfree(list);
 		break;
+	case PAGES_ODP:
+		mrsoft_odp_free(pages->odp);
+		kfree(pages);
+		break;
 	}
 }
 
@@ -399,6 +443,17 @@ static void pages_free(struct mrsoft_pages *pages)
 void mrsoft_pages_get(struct mrsoft_pages *pages)
 {
 	refcount_inc(&pages->users);
+}
+
+/**
+ * mrsoft_pages_users - how many references are there?
+ * @pages: from any constructor
+ *
+ * Return: 1 for the region until it is gone, 1 for each fault.  Context: any.
+ */
+unsigned int mrsoft_pages_users(const struct mrsoft_pages *pages)
+{
+	return refcount_read(&pages->users);
 }
 
 /**
@@ -563,7 +618,7 @@ static void *list_map(const struct page_map *map, u64 offset, size_t *len)
  * them, like kunmap_local() ignores a page that was never in high memory.
  *
  * Context: any.  No sleep until mrsoft_pages_unmap().
- * Return: address of the first byte; NULL: the page is not present.
+ * Return: address of the first byte; NULL: mrsoft_pages_fault() may help.
  */
 void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
 		       bool write)
@@ -573,6 +628,8 @@ void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
 		return table_map(pages, offset, len);
 	case PAGES_LIST:
 		return list_map(&to_list(pages)->live, offset, len);
+	case PAGES_ODP:
+		return mrsoft_odp_map(pages->odp, offset, len, write);
 	default:
 		return ib_virt_dma_to_ptr(offset);
 	}
@@ -587,5 +644,65 @@ void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
  */
 void mrsoft_pages_unmap(struct mrsoft_pages *pages, void *addr)
 {
-	kunmap_local(addr);
+	if (pages->kind == PAGES_ODP)
+		mrsoft_odp_unmap(pages->odp, addr);
+	else
+		kunmap_local(addr);
+}
+
+/**
+ * mrsoft_pages_faultable - can a fault make pages present?
+ * @pages: from any constructor
+ *
+ * Return: false: they always are, or never will be.  Context: any.
+ */
+bool mrsoft_pages_faultable(const struct mrsoft_pages *pages)
+{
+	return pages->kind == PAGES_ODP;
+}
+
+/**
+ * mrsoft_pages_present - could these bytes be mapped at this moment?
+ * @pages: from any constructor
+ * @offset: bytes from the first byte of the region
+ * @length: bytes, inside the region
+ * @write: they would be written
+ *
+ * Return: false: a fault is needed, or was a moment ago.  Context: any.
+ */
+bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
+			  bool write)
+{
+	return pages->kind != PAGES_ODP ||
+	       mrsoft_odp_present(pages->odp, offset, length, write);
+}
+
+/**
+ * mrsoft_pages_fault - have pages present, for a moment at least
+ * @pages: the caller has a reference
+ * @offset: bytes from the first byte of the region
+ * @length: bytes, inside the region
+ * @write: they will be written
+ *
+ * Context: process, sleeps for as long as the process's page fault does: no hold
+ * on a key or a QP.
+ * Return: 0, or an errno: the process could not touch these bytes either.
+ */
+int mrsoft_pages_fault(struct mrsoft_pages *pages, u64 offset, u64 length,
+		       bool write)
+{
+	if (pages->kind != PAGES_ODP)
+		return 0;
+	return mrsoft_odp_fault(pages->odp, offset, length, write);
+}
+
+/**
+ * mrsoft_pages_own - is it memory of the process that asks?
+ * @pages: from any constructor
+ *
+ * Return: false in a worker and for memory of no user.  Context: any.
+ */
+bool mrsoft_pages_own(const struct mrsoft_pages *pages)
+{
+	return pages->umem && current->mm == pages->umem->owning_mm;
 }

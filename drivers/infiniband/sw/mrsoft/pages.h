@@ -28,6 +28,12 @@ struct mrsoft_pages *mrsoft_pages_kernel(void);
 struct mrsoft_pages *mrsoft_pages_list(u32 max);
 /* Pages that somebody else keeps, as @sgt lists them, from byte @skip on. */
 struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip);
+/*
+ * A range of the calling process that is not pinned; its pages come by fault.
+ * Only this one needs mrsoft_pages_fault(), see there.
+ */
+struct mrsoft_pages *mrsoft_pages_odp(struct ib_device *ibdev, u64 start,
+				      u64 length, int access);
 /* The creator has a reference.  The last put unpins and frees; may sleep. */
 void mrsoft_pages_get(struct mrsoft_pages *pages);
 void mrsoft_pages_put(struct mrsoft_pages *pages);
@@ -59,5 +65,18 @@ void mrsoft_pages_list_commit(struct mrsoft_pages *pages, u64 *iova,
 void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
 		       bool write);
 void mrsoft_pages_unmap(struct mrsoft_pages *pages, void *addr);
+
+/*
+ * Pages that map() may find not present.  fault() sleeps and needs a reference,
+ * not a hold on a key; what it made present may be gone again at once.
+ */
+unsigned int mrsoft_pages_users(const struct mrsoft_pages *pages);
+bool mrsoft_pages_faultable(const struct mrsoft_pages *pages);
+bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
+			  bool write);
+int mrsoft_pages_fault(struct mrsoft_pages *pages, u64 offset, u64 length,
+		       bool write);
+/* Are they of the process that asks? */
+bool mrsoft_pages_own(const struct mrsoft_pages *pages);
 
 #endif /* MRSOFT_PAGES_H */
