@@ -133,6 +133,7 @@ static void words_status_wc(struct kunit *test)
 		{ MRSOFT_S_REM_ACCESS, IB_WC_REM_ACCESS_ERR },
 		{ MRSOFT_S_REM_OP, IB_WC_REM_OP_ERR },
 		{ MRSOFT_S_LOC_PROT, IB_WC_LOC_PROT_ERR },
+		{ MRSOFT_S_FAULT, IB_WC_GENERAL_ERR },
 	};
 	u32 seen = 0;
 	int i;

@@ -29,6 +29,7 @@ static const struct counter counters[] = {
 	COUNTER(tx_bytes),
 	COUNTER(rnr_waits),
 	COUNTER(retries),
+	COUNTER(page_faults),
 };
 
 /* Reason 0 is "not refused" and has no counter. */

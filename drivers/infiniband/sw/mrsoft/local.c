@@ -19,11 +19,14 @@
 
 #include "copy.h"
 #include "local.h"
+#include "pagein.h"
 #include "resp.h"
 #include "sq.h"
 
 /* No ack timeout means for ever: how often a silent peer is tried then. */
 #define FOREVER_POLL_NS		(100 * NSEC_PER_MSEC)
+/* One receiver whose page does not come must not hold up all the others. */
+#define RECEIVER_WAIT_NS	(100 * NSEC_PER_MSEC)
 /* Retry count that does not count, IBA 9.7.5.2.8. */
 #define RNR_FOREVER		7
 
@@ -242,8 +245,7 @@ static int answered(struct mrsoft_qp *qp, enum mrsoft_status answer,
 	struct mrsoft_sq *sq = &qp->sq;
 
 	sq->stage = MRSOFT_SQ_FETCHED;
-	sq->sge = 0;
-	sq->sge_off = 0;
+	mrsoft_sq_rewind(qp);
 	if (qp->type == IB_QPT_UC && answer != MRSOFT_S_LOC_PROT) {
 		sq->msg.reason = MRSOFT_R_NONE;
 		*status = IB_WC_SUCCESS;
@@ -305,11 +307,13 @@ static struct mrsoft_qp *get_begun_peer(struct mrsoft_qp *qp)
 
 static enum mrsoft_status segment(struct mrsoft_qp *qp)
 {
+	u64 max = qp->sq.faults < MRSOFT_FAULT_BATCHES ? MRSOFT_SEGMENT :
+							 PAGE_SIZE;
 	struct mrsoft_span span;
 	enum mrsoft_status answer;
 	struct mrsoft_qp *peer;
 
-	if (mrsoft_sq_span(qp, MRSOFT_SEGMENT, &span)) {
+	if (mrsoft_sq_span(qp, max, &span)) {
 		local_abort(qp);
 		return MRSOFT_S_LOC_PROT;
 	}
@@ -320,45 +324,92 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
 	}
 	answer = mrsoft_resp_segment(peer, &qp->sq.msg, &span);
 	mrsoft_qp_put(peer);
-	if (!answer)
+	if (!answer) {
 		mrsoft_sq_advance(qp, span.length);
+		mrsoft_pagein_placed(qp);
+	}
 	mrsoft_span_put(&span);
 	return answer;
 }
 
-/* The old value goes to the requester's own list, 8 bytes in 1 to 8 sges. */
+/* The requester's own bytes are not all present.  @span is held. */
+static enum mrsoft_status own_absent(struct mrsoft_qp *qp,
+				     const struct mrsoft_span *span, bool write)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+
+	if (!msg->no_fault)
+		mrsoft_fault_note(&msg->fault, span, write);
+	if (msg->fault.num)
+		return MRSOFT_S_FAULT;
+	msg->reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
+	return MRSOFT_S_LOC_PROT;
+}
+
+/*
+ * The old value goes to the requester's own list, 8 bytes in 1 to 8 sges: all of
+ * it once more after a page fault.
+ */
 static enum mrsoft_status store_result(struct mrsoft_qp *qp)
 {
+	enum mrsoft_status status = MRSOFT_S_OK;
 	struct mrsoft_span old, span;
 	enum mrsoft_reason reason;
 	u32 done = 0;
 
+	mrsoft_sq_rewind(qp);
 	mrsoft_span_kernel(&old, &qp->sq.msg.old, sizeof(u64));
-	while (done < sizeof(u64)) {
+	while (done < sizeof(u64) && !status) {
 		if (mrsoft_sq_span(qp, sizeof(u64) - done, &span))
 			return MRSOFT_S_LOC_PROT;
 		reason = mrsoft_copy(&span, 0, &old, done, span.length);
+		if (reason == MRSOFT_R_PAGE_ABSENT)
+			status = own_absent(qp, &span, true);
+		else if (reason)
+			status = MRSOFT_S_LOC_PROT;
 		done += span.length;
 		mrsoft_sq_advance(qp, span.length);
 		mrsoft_span_put(&span);
-		if (reason)
-			return MRSOFT_S_LOC_PROT;
 	}
-	return MRSOFT_S_OK;
+	return status;
 }
 
+/* Executed once: after that only the result is missing. */
 static enum mrsoft_status atomic(struct mrsoft_qp *qp)
 {
-	struct mrsoft_qp *peer = get_begun_peer(qp);
 	enum mrsoft_status answer;
+	struct mrsoft_qp *peer;
 
+	if (qp->sq.stage == MRSOFT_SQ_ENDED)
+		return store_result(qp);
+	peer = get_begun_peer(qp);
 	if (!peer)
 		return MRSOFT_S_SILENT;
 	answer = mrsoft_resp_atomic(peer, &qp->sq.msg);
 	if (!answer)
 		answer = mrsoft_resp_end(peer, &qp->sq.msg);
 	mrsoft_qp_put(peer);
-	return answer ? answer : store_result(qp);
+	if (answer)
+		return answer;
+	qp->sq.stage = MRSOFT_SQ_ENDED;
+	mrsoft_pagein_placed(qp);
+	return store_result(qp);
+}
+
+static int run_atomic(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	enum mrsoft_status answer;
+	int ret;
+
+	/* mrsoft_pagein() says why it ends */
+	while ((answer = atomic(qp)) == MRSOFT_S_FAULT) {
+		ret = mrsoft_pagein(qp, 0);
+		if (ret)
+			return ret;
+		if (READ_ONCE(qp->sq.stopped))
+			return -EAGAIN;
+	}
+	return answered(qp, answer, status);
 }
 
 static enum mrsoft_status end(struct mrsoft_qp *qp)
@@ -378,22 +429,30 @@ static int local_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	struct mrsoft_sq *sq = &qp->sq;
 	struct mrsoft_msg *msg = &sq->msg;
 	enum mrsoft_status answer;
+	int ret;
 
+	mrsoft_pagein_result(qp);
 	if (sq->stage == MRSOFT_SQ_FETCHED) {
+		mrsoft_pagein_placed(qp);
 		answer = begin(qp);
 		if (answer)
 			return answered(qp, answer, status);
 	}
 	if (msg->op->kind == MRSOFT_OP_ATOMIC)
-		return answered(qp, atomic(qp), status);
+		return run_atomic(qp, status);
 	while (msg->done < msg->length) {
 		/* The state is looked at again before the next turn. */
 		if (!mrsoft_sq_charge(qp, min_t(u64, MRSOFT_SEGMENT,
 						msg->length - msg->done)))
 			return -EAGAIN;
 		answer = segment(qp);
-		if (answer)
+		if (answer == MRSOFT_S_FAULT) {
+			ret = mrsoft_pagein(qp, 0);
+			if (ret)
+				return ret;
+		} else if (answer) {
 			return answered(qp, answer, status);
+		}
 		cond_resched();
 	}
 	return answered(qp, end(qp), status);
@@ -432,26 +491,27 @@ const struct mrsoft_path_ops mrsoft_no_path = {
 
 /* Datagrams */
 
-static enum mrsoft_reason gather(struct mrsoft_qp *qp)
+static enum mrsoft_status gather(struct mrsoft_qp *qp)
 {
 	struct mrsoft_sq *sq = &qp->sq;
+	enum mrsoft_status status = MRSOFT_S_OK;
 	struct mrsoft_span to, span;
 	enum mrsoft_reason reason;
 	u64 done = 0;
 
+	mrsoft_sq_rewind(qp);
 	mrsoft_span_kernel(&to, sq->bounce, sq->msg.length);
-	while (done < sq->msg.length) {
-		reason = mrsoft_sq_span(qp, sq->msg.length - done, &span);
-		if (reason)
-			return reason;
+	while (done < sq->msg.length && !status) {
+		if (mrsoft_sq_span(qp, sq->msg.length - done, &span))
+			return MRSOFT_S_LOC_PROT;
 		reason = mrsoft_copy(&to, done, &span, 0, span.length);
+		if (reason)
+			status = own_absent(qp, &span, false);
 		done += span.length;
 		mrsoft_sq_advance(qp, span.length);
 		mrsoft_span_put(&span);
-		if (reason)
-			return mrsoft_refuse(&qp->hca->stats, reason);
 	}
-	return MRSOFT_R_NONE;
+	return status;
 }
 
 static bool find_av(struct mrsoft_qp *qp, struct mrsoft_av *av)
@@ -464,9 +524,11 @@ static bool find_av(struct mrsoft_qp *qp, struct mrsoft_av *av)
 	return true;
 }
 
-static void deliver(struct mrsoft_qp *qp, const struct mrsoft_av *av)
+static enum mrsoft_status deliver(struct mrsoft_qp *qp,
+				  const struct mrsoft_av *av)
 {
 	struct mrsoft_msg *msg = &qp->sq.msg;
+	enum mrsoft_status answer = MRSOFT_S_SILENT;
 	enum mrsoft_reason why;
 	struct mrsoft_qp *peer;
 
@@ -476,34 +538,65 @@ static void deliver(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 	peer = find_peer(qp, &av->dgid, qp->sq.cur->ud.qpn, &why);
 	if (!peer) {
 		mrsoft_refuse(&qp->hca->stats, why);
-		return;
+		return answer;
 	}
 	if (mrsoft_qp_is_datagram(peer))
-		mrsoft_resp_datagram(peer, msg, qp->sq.bounce);
+		answer = mrsoft_resp_datagram(peer, msg, qp->sq.bounce);
 	else
 		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_NO_PEER);
 	mrsoft_qp_put(peer);
+	return answer;
 }
 
-static int datagram_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
+/* Both sides' pages.  False: @ns is how long they may be waited for. */
+static bool try_datagram(struct mrsoft_qp *qp, enum ib_wc_status *status,
+			 u64 *ns)
 {
 	struct mrsoft_msg *msg = &qp->sq.msg;
+	enum mrsoft_status answer;
 	struct mrsoft_av av;
 
 	if (!find_av(qp, &av)) {
 		msg->reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_AH);
 		*status = IB_WC_LOC_QP_OP_ERR;
-		return 0;
+		return true;
 	}
-	msg->reason = gather(qp);
-	if (msg->reason) {
+	answer = gather(qp);
+	if (answer == MRSOFT_S_LOC_PROT) {
 		*status = IB_WC_LOC_PROT_ERR;
-		return 0;
+		return true;
 	}
-	deliver(qp, &av);
+	*ns = 0;
+	if (answer == MRSOFT_S_FAULT)
+		return false;
+	*ns = RECEIVER_WAIT_NS;
+	if (deliver(qp, &av) == MRSOFT_S_FAULT)
+		return false;
 	/* Delivered or lost: the sender of a datagram is never told. */
 	msg->reason = MRSOFT_R_NONE;
 	*status = IB_WC_SUCCESS;
+	return true;
+}
+
+static int datagram_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	int ret = mrsoft_pagein_result(qp);
+	u64 ns;
+
+	/* mrsoft_pagein() says why it ends */
+	while (!ret && !try_datagram(qp, status, &ns)) {
+		ret = mrsoft_pagein(qp, ns);
+		if (ret == -EINPROGRESS)
+			return ret;
+		if (READ_ONCE(qp->sq.stopped))
+			return -EAGAIN;
+	}
+	if (ret) {
+		/* the receiver's page did not come in time: lost */
+		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
+		qp->sq.msg.reason = MRSOFT_R_NONE;
+		*status = IB_WC_SUCCESS;
+	}
 	return 0;
 }
 

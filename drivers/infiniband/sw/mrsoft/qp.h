@@ -14,6 +14,7 @@
 
 #include "ah.h"
 #include "cq.h"
+#include "fault.h"
 #include "hca.h"
 #include "mw.h"
 #include "opcode.h"
@@ -100,6 +101,8 @@ struct mrsoft_swqe {
  * @rnr_timer: code of the wait, with MRSOFT_S_RNR
  * @old: ATOMIC: the value before, filled in by the responder
  * @done: bytes placed or read so far
+ * @fault: with MRSOFT_S_FAULT: what is not present
+ * @no_fault: set by the path: it could not be had, so its absence is a refusal
  * @reason: why the last call did not answer MRSOFT_S_OK
  *
  * Lives with the requester.  Remembers a key and a range, never a span.
@@ -127,6 +130,8 @@ struct mrsoft_msg {
 	u8 rnr_timer;
 	u64 old;
 	u64 done;
+	struct mrsoft_fault fault;
+	bool no_fault;
 	enum mrsoft_reason reason;
 };
 
@@ -135,6 +140,7 @@ enum mrsoft_sq_stage {
 	MRSOFT_SQ_IDLE,		/* no current WQE */
 	MRSOFT_SQ_FETCHED,	/* validated, nothing sent */
 	MRSOFT_SQ_BEGUN,	/* the responder has begun the message */
+	MRSOFT_SQ_ENDED,	/* it has ended it; the result is to be stored */
 };
 
 /**
@@ -143,7 +149,8 @@ enum mrsoft_sq_stage {
  * @ring: S producer side of kernel consumers; consumer side: the runner
  * @running: S, somebody runs it
  * @again: S, look again before leaving
- * @waiting: S, a timer will start it again (RNR or retry wait)
+ * @waiting: S, a timer (RNR or retry wait) or the end of a page fault will start
+ *	it again
  * @stopped: S, nobody may start it
  * @drained: S, in SQD: the last message is done and the event was raised
  * @work: goes on where a turn ended
@@ -162,6 +169,8 @@ enum mrsoft_sq_stage {
  * @psn: runner, next PSN
  * @retries: runner, tries left of @cur without an answer
  * @rnr_retries: runner, tries left of @cur after RNR
+ * @faults: runner, page faults since the last bytes of @cur were placed
+ * @job: runner, page fault that @cur waits for, or NULL
  * @wqes: runner, WQEs left in this turn
  * @bytes: runner, bytes left in this turn
  */
@@ -189,6 +198,8 @@ struct mrsoft_sq {
 	u32 psn;
 	u8 retries;
 	u8 rnr_retries;
+	u32 faults;
+	struct mrsoft_fault_job *job;
 	s32 wqes;
 	s64 bytes;
 };

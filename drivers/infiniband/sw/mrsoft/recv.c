@@ -19,6 +19,41 @@ static struct mrsoft_rq *rq_of(struct mrsoft_qp *qp)
 }
 
 /**
+ * mrsoft_msg_absent - a copy found a page that is not present
+ * @qp: the responder
+ * @msg: gets what is to be faulted in, or the reason
+ * @status: the answer if the responder's page cannot be had
+ * @own: the responder's bytes, held
+ * @write: they were the destination
+ * @peer: the requester's bytes, held; NULL: the other side was not memory
+ *
+ * When both cannot be had the requester's are named, DESIGN.md section 6.
+ *
+ * Context: any.
+ * Return: MRSOFT_S_FAULT; when the path cannot help any more: MRSOFT_S_LOC_PROT
+ * for the requester's bytes, else @status.
+ */
+enum mrsoft_status mrsoft_msg_absent(struct mrsoft_qp *qp,
+				     struct mrsoft_msg *msg,
+				     enum mrsoft_status status,
+				     const struct mrsoft_span *own, bool write,
+				     const struct mrsoft_span *peer)
+{
+	if (!msg->no_fault) {
+		mrsoft_fault_note(&msg->fault, own, write);
+		if (peer)
+			mrsoft_fault_note(&msg->fault, peer, !write);
+		if (msg->fault.num)
+			return MRSOFT_S_FAULT;
+	}
+	if (peer && peer->pages &&
+	    !mrsoft_pages_present(peer->pages, peer->offset, peer->length,
+				  !write))
+		status = MRSOFT_S_LOC_PROT;
+	return mrsoft_msg_refuse(qp, msg, status, MRSOFT_R_PAGE_ABSENT);
+}
+
+/**
  * mrsoft_recv_complete - complete a receive WQE
  * @qp: the responder
  * @wc: the completion, but for what is the same in all
@@ -138,6 +173,30 @@ enum mrsoft_status mrsoft_recv_take(struct mrsoft_qp *qp,
 	return MRSOFT_S_OK;
 }
 
+/* @n bytes from @done of @peer into the current sge, which has room for them. */
+static enum mrsoft_status place(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
+				const struct mrsoft_span *peer, u64 done, u64 n)
+{
+	struct mrsoft_resp *resp = &qp->resp;
+	enum mrsoft_status status = MRSOFT_S_OK;
+	enum mrsoft_reason reason;
+	struct mrsoft_access req;
+	struct mrsoft_span span;
+
+	req = recv_access(qp, &resp->rwqe.sge[resp->sge], resp->sge_off, n);
+	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
+	if (reason)
+		return mrsoft_msg_refused(msg, MRSOFT_S_REM_OP, reason);
+	reason = mrsoft_copy(&span, 0, peer, done, n);
+	if (reason == MRSOFT_R_PAGE_ABSENT)
+		status = mrsoft_msg_absent(qp, msg, MRSOFT_S_REM_OP, &span,
+					   true, peer);
+	else if (reason)
+		status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP, reason);
+	mrsoft_span_put(&span);
+	return status;
+}
+
 /**
  * mrsoft_recv_place - bytes into the receive WQE that was taken
  * @qp: the responder
@@ -147,7 +206,8 @@ enum mrsoft_status mrsoft_recv_take(struct mrsoft_qp *qp,
  * Goes on behind what was placed before, sge by sge.
  *
  * Context: any, with the claim or the responder's lock.
- * Return: MRSOFT_S_OK, MRSOFT_S_REM_OP, or MRSOFT_S_INV_REQ when the WQE is full.
+ * Return: MRSOFT_S_OK, MRSOFT_S_REM_OP, or MRSOFT_S_INV_REQ when the WQE is full;
+ * MRSOFT_S_FAULT: once more from the start of @peer; MRSOFT_S_LOC_PROT.
  */
 enum mrsoft_status mrsoft_recv_place(struct mrsoft_qp *qp,
 				     struct mrsoft_msg *msg,
@@ -155,40 +215,34 @@ enum mrsoft_status mrsoft_recv_place(struct mrsoft_qp *qp,
 {
 	struct mrsoft_resp *resp = &qp->resp;
 	struct mrsoft_rwqe *rwqe = &resp->rwqe;
-	u64 done = 0;
+	u32 sge = resp->sge, sge_off = resp->sge_off;
+	enum mrsoft_status status;
+	u64 done = 0, n;
 
 	while (done < peer->length) {
-		const struct ib_sge *sge = &rwqe->sge[resp->sge];
-		struct mrsoft_access req;
-		struct mrsoft_span span;
-		enum mrsoft_reason reason;
-		u64 n;
-
 		if (resp->sge >= rwqe->num_sge)
 			return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 						 MRSOFT_R_RECV_TOO_SHORT);
 		n = min_t(u64, peer->length - done,
-			  sge->length - resp->sge_off);
-		if (n) {
-			req = recv_access(qp, sge, resp->sge_off, n);
-			reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
-			if (reason)
-				return mrsoft_msg_refused(msg, MRSOFT_S_REM_OP,
-							  reason);
-			reason = mrsoft_copy(&span, 0, peer, done, n);
-			mrsoft_span_put(&span);
-			if (reason)
-				return mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP,
-							 reason);
-			done += n;
-			resp->sge_off += n;
-		}
-		if (resp->sge_off == sge->length) {
+			  rwqe->sge[resp->sge].length - resp->sge_off);
+		status = n ? place(qp, msg, peer, done, n) : MRSOFT_S_OK;
+		if (status)
+			goto not_placed;
+		done += n;
+		resp->sge_off += n;
+		if (resp->sge_off == rwqe->sge[resp->sge].length) {
 			resp->sge++;
 			resp->sge_off = 0;
 		}
 	}
 	return MRSOFT_S_OK;
+
+not_placed:
+	if (status == MRSOFT_S_FAULT) {
+		resp->sge = sge;
+		resp->sge_off = sge_off;
+	}
+	return status;
 }
 
 /**

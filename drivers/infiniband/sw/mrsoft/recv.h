@@ -28,6 +28,13 @@ static inline enum mrsoft_status mrsoft_msg_refused(struct mrsoft_msg *msg,
 	return status;
 }
 
+/* A page was not present: a fault that the path must see to, or a refusal. */
+enum mrsoft_status mrsoft_msg_absent(struct mrsoft_qp *qp,
+				     struct mrsoft_msg *msg,
+				     enum mrsoft_status status,
+				     const struct mrsoft_span *own, bool write,
+				     const struct mrsoft_span *peer);
+
 enum mrsoft_status mrsoft_recv_take(struct mrsoft_qp *qp,
 				    struct mrsoft_msg *msg, bool *limit);
 enum mrsoft_status mrsoft_recv_check(struct mrsoft_qp *qp,

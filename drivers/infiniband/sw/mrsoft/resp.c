@@ -113,7 +113,8 @@ static enum mrsoft_status fail(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 	struct ib_wc cqe;
 
 	if (status == MRSOFT_S_OK || status == MRSOFT_S_RNR ||
-	    status == MRSOFT_S_SILENT || status == MRSOFT_S_LOC_PROT)
+	    status == MRSOFT_S_SILENT || status == MRSOFT_S_LOC_PROT ||
+	    status == MRSOFT_S_FAULT)
 		return status;
 	if (status == MRSOFT_S_REM_OP)
 		wc = recv_error(msg);
@@ -242,20 +243,25 @@ static enum mrsoft_status move(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 {
 	struct mrsoft_access req = remote_access(qp, msg, msg->done,
 						 peer->length);
+	enum mrsoft_status status = MRSOFT_S_OK;
+	bool read = msg->op->kind == MRSOFT_OP_READ;
 	enum mrsoft_reason reason;
 	struct mrsoft_span span;
 
 	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
 	if (reason)
 		return mrsoft_msg_refused(msg, MRSOFT_S_REM_ACCESS, reason);
-	if (msg->op->kind == MRSOFT_OP_READ)
+	if (read)
 		reason = mrsoft_copy(peer, 0, &span, 0, peer->length);
 	else
 		reason = mrsoft_copy(&span, 0, peer, 0, peer->length);
+	if (reason == MRSOFT_R_PAGE_ABSENT)
+		status = mrsoft_msg_absent(qp, msg, MRSOFT_S_REM_ACCESS, &span,
+					   !read, peer);
+	else if (reason)
+		status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP, reason);
 	mrsoft_span_put(&span);
-	if (reason)
-		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP, reason);
-	return MRSOFT_S_OK;
+	return status;
 }
 
 /**
@@ -267,7 +273,8 @@ static enum mrsoft_status move(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
  * Checks, holds, copies and lets go; at most MRSOFT_SEGMENT bytes.
  *
  * Context: process, does not sleep.
- * Return: see mrsoft_resp_begin(); other than MRSOFT_S_OK ends the message.
+ * Return: see mrsoft_resp_begin(); other than MRSOFT_S_OK ends the message, but
+ * for MRSOFT_S_FAULT: the same bytes again, once @msg->fault was run.
  */
 enum mrsoft_status mrsoft_resp_segment(struct mrsoft_qp *qp,
 				       struct mrsoft_msg *msg,
@@ -288,7 +295,31 @@ enum mrsoft_status mrsoft_resp_segment(struct mrsoft_qp *qp,
 	status = fail(qp, msg, status);
 	if (!status)
 		msg->done += peer->length;
-	leave(qp, status != MRSOFT_S_OK);
+	leave(qp, status != MRSOFT_S_OK && status != MRSOFT_S_FAULT);
+	return status;
+}
+
+static enum mrsoft_status do_atomic(struct mrsoft_qp *qp,
+				    struct mrsoft_msg *msg)
+{
+	bool swap = msg->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
+	struct mrsoft_access req = remote_access(qp, msg, 0, sizeof(u64));
+	enum mrsoft_status status = MRSOFT_S_OK;
+	enum mrsoft_reason reason;
+	struct mrsoft_span span;
+
+	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
+	if (reason)
+		return mrsoft_msg_refused(msg, MRSOFT_S_REM_ACCESS, reason);
+	reason = mrsoft_copy_atomic(&span, swap ? MRSOFT_ATOMIC_CMP_SWAP :
+						  MRSOFT_ATOMIC_FETCH_ADD,
+				    msg->compare, msg->swap_add, &msg->old);
+	if (reason == MRSOFT_R_PAGE_ABSENT)
+		status = mrsoft_msg_absent(qp, msg, MRSOFT_S_REM_ACCESS, &span,
+					   true, NULL);
+	else if (reason)
+		status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP, reason);
+	mrsoft_span_put(&span);
 	return status;
 }
 
@@ -298,37 +329,19 @@ enum mrsoft_status mrsoft_resp_segment(struct mrsoft_qp *qp,
  * @msg: begun; msg->old gets the value before
  *
  * Context: process, does not sleep.
- * Return: see mrsoft_resp_begin(); other than MRSOFT_S_OK ends the message.
+ * Return: see mrsoft_resp_begin(); other than MRSOFT_S_OK ends the message, but
+ * for MRSOFT_S_FAULT: it was not executed, again once @msg->fault was run.
  */
 enum mrsoft_status mrsoft_resp_atomic(struct mrsoft_qp *qp,
 				      struct mrsoft_msg *msg)
 {
-	bool swap = msg->opcode == IB_WR_ATOMIC_CMP_AND_SWP;
-	struct mrsoft_access req;
 	enum mrsoft_status status;
-	enum mrsoft_reason reason;
-	struct mrsoft_span span;
 
 	status = enter(qp, msg);
 	if (status)
 		return status;
-	req = remote_access(qp, msg, 0, sizeof(u64));
-	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
-	if (reason) {
-		status = mrsoft_msg_refused(msg, MRSOFT_S_REM_ACCESS, reason);
-	} else {
-		reason = mrsoft_copy_atomic(&span, swap ?
-					    MRSOFT_ATOMIC_CMP_SWAP :
-					    MRSOFT_ATOMIC_FETCH_ADD,
-					    msg->compare, msg->swap_add,
-					    &msg->old);
-		mrsoft_span_put(&span);
-		if (reason)
-			status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_REM_OP,
-						   reason);
-	}
-	status = fail(qp, msg, status);
-	leave(qp, status != MRSOFT_S_OK);
+	status = fail(qp, msg, do_atomic(qp, msg));
+	leave(qp, status != MRSOFT_S_OK && status != MRSOFT_S_FAULT);
 	return status;
 }
 
@@ -460,7 +473,8 @@ static void datagram_wc(const struct mrsoft_qp *qp,
  *
  * Context: process.
  * Return: MRSOFT_S_OK if it was delivered, for the counters; the requester is
- * told nothing.
+ * told nothing.  MRSOFT_S_FAULT: nothing was delivered, the receive WQE waits
+ * for the next message; this one again, once @msg->fault was run.
  */
 enum mrsoft_status mrsoft_resp_datagram(struct mrsoft_qp *qp,
 					struct mrsoft_msg *msg,

@@ -23,6 +23,7 @@
 
 #include "copy.h"
 #include "mw.h"
+#include "pagein.h"
 #include "psn.h"
 #include "sq.h"
 #include "wqe.h"
@@ -127,6 +128,7 @@ static void start_msg(struct mrsoft_qp *qp)
 	sq->sge_off = 0;
 	sq->retries = qp->attr.retry_cnt;
 	sq->rnr_retries = qp->attr.rnr_retry;
+	mrsoft_pagein_placed(qp);
 }
 
 /* Completing */
@@ -160,6 +162,7 @@ static void complete_cur(struct mrsoft_qp *qp, enum ib_wc_status status)
 	bool signalled = sq->sig_all || (wqe->flags & IB_SEND_SIGNALED);
 
 	sq->stage = MRSOFT_SQ_IDLE;
+	mrsoft_pagein_forget(qp);
 	mrsoft_ring_pop(&sq->ring);
 	if (status == IB_WC_SUCCESS && sq->msg.op->kind != MRSOFT_OP_LOCAL) {
 		WRITE_ONCE(sq->psn, mrsoft_psn_add(sq->psn, sq->msg.packets));
@@ -429,12 +432,13 @@ void mrsoft_sq_stop(struct mrsoft_qp *qp)
 	spin_unlock_irqrestore(&sq->lock, flags);
 	/*
 	 * Ends: the runner looks at stopped after each segment and each WQE,
-	 * and nothing in between waits for more than a copy.
+	 * and waits for a copy at most, or a page of its own (pagein.c).
 	 */
 	wait_var_event(&sq->running, !READ_ONCE(sq->running));
 	hrtimer_cancel(&sq->timer);
 	cancel_work_sync(&sq->work);
 	abort_cur(qp);
+	mrsoft_pagein_forget(qp);
 	sq->stage = MRSOFT_SQ_IDLE;
 }
 

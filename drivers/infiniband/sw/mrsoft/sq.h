@@ -37,4 +37,11 @@ enum mrsoft_reason mrsoft_sq_span(struct mrsoft_qp *qp, size_t max,
 				  struct mrsoft_span *span);
 void mrsoft_sq_advance(struct mrsoft_qp *qp, u64 bytes);
 
+/* The current WQE again from its first byte. */
+static inline void mrsoft_sq_rewind(struct mrsoft_qp *qp)
+{
+	qp->sq.sge = 0;
+	qp->sq.sge_off = 0;
+}
+
 #endif /* MRSOFT_SQ_H */

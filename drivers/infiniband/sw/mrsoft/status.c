@@ -22,6 +22,8 @@ static const enum ib_wc_status status_wc[MRSOFT_S_COUNT] = {
 	[MRSOFT_S_REM_ACCESS]	= IB_WC_REM_ACCESS_ERR,
 	[MRSOFT_S_REM_OP]	= IB_WC_REM_OP_ERR,
 	[MRSOFT_S_LOC_PROT]	= IB_WC_LOC_PROT_ERR,
+	/* the paths do not let it come to a completion */
+	[MRSOFT_S_FAULT]	= IB_WC_GENERAL_ERR,
 };
 
 /* RNR NAK timer codes in units of 10 us, IBA 9.7.5.2.8 table 45. */

@@ -21,6 +21,8 @@
  * @MRSOFT_S_REM_ACCESS: remote access error (NAK 2)
  * @MRSOFT_S_REM_OP: remote operational error (NAK 3)
  * @MRSOFT_S_LOC_PROT: the requester's own side of a segment was refused
+ * @MRSOFT_S_FAULT: no answer yet: a page must be faulted in, which sleeps; then the
+ *	same call again
  */
 enum mrsoft_status {
 	MRSOFT_S_OK,
@@ -30,6 +32,7 @@ enum mrsoft_status {
 	MRSOFT_S_REM_ACCESS,
 	MRSOFT_S_REM_OP,
 	MRSOFT_S_LOC_PROT,
+	MRSOFT_S_FAULT,
 	MRSOFT_S_COUNT
 };
 
@@ -41,6 +44,7 @@ enum mrsoft_status {
  * @tx_bytes: payload bytes of those sent or written, and of READs served
  * @rnr_waits: times that a requester waited for a receive WQE
  * @retries: times that a requester tried a message again
+ * @page_faults: times that a message needed a page that was not present
  *
  * All lock-free; readers may see one counter ahead of another.
  */
@@ -51,6 +55,7 @@ struct mrsoft_stats {
 	atomic64_t tx_bytes;
 	atomic64_t rnr_waits;
 	atomic64_t retries;
+	atomic64_t page_faults;
 };
 
 /**
