@@ -25,6 +25,7 @@
 #include "dev.h"
 #include "limits.h"
 #include "local.h"
+#include "odp.h"
 #include "resource.h"
 #include "verbs.h"
 #include "verbs_ah.h"
@@ -42,6 +43,20 @@
 
 static DEFINE_MUTEX(devs_lock);
 static LIST_HEAD(devs);
+
+/* Memory that is not pinned: for all that a QP can do, whole processes not. */
+static const struct ib_odp_caps odp_caps = {
+	.general_caps = IB_ODP_SUPPORT,
+	.per_transport_caps = {
+		.rc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+			       IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
+			       IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV,
+		.uc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+			       IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_SRQ_RECV,
+		.ud_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+			       IB_ODP_SUPPORT_SRQ_RECV,
+	},
+};
 
 static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			struct ib_udata *udata)
@@ -71,7 +86,8 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 				    IB_DEVICE_MEM_WINDOW |
 				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				    IB_DEVICE_ATOMIC_WRITE,
-		.kernel_cap_flags = IBK_ALLOW_USER_UNREG,
+		.kernel_cap_flags = IBK_ALLOW_USER_UNREG |
+				    (MRSOFT_ODP ? IBK_ON_DEMAND_PAGING : 0),
 		.max_send_sge = MRSOFT_MAX_SGE,
 		.max_recv_sge = MRSOFT_MAX_SGE,
 		.max_sge_rd = MRSOFT_MAX_SGE,
@@ -90,6 +106,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		.max_srq_sge = MRSOFT_MAX_SGE,
 		.max_fast_reg_page_list_len = MRSOFT_MAX_FAST_REG_PAGES,
 		.max_pkeys = MRSOFT_MAX_PKEYS,
+		.odp_caps = MRSOFT_ODP ? odp_caps : (struct ib_odp_caps){},
 		/* 4.096 us * 2^n: enough for a peer whose CPU is busy */
 		.local_ca_ack_delay = 15,
 	};

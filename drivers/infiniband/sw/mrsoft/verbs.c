@@ -28,7 +28,8 @@
 #define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 			 IB_ACCESS_MW_BIND | IB_ZERO_BASED | \
-			 IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+			 IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB | \
+			 IB_ACCESS_OPTIONAL)
 
 /**
  * mrsoft_verbs_ucontext - who calls
@@ -354,6 +355,9 @@ static struct ib_mr *reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	int err;
 
 	if (dmah || (access & ~MR_ACCESS))
+		return ERR_PTR(-EOPNOTSUPP);
+	/* all that the process has and will have */
+	if ((access & IB_ACCESS_ON_DEMAND) && !start && length == U64_MAX)
 		return ERR_PTR(-EOPNOTSUPP);
 	err = check_range(start, length, virt);
 	if (err)
