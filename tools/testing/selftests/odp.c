@@ -7,7 +7,11 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -660,6 +664,186 @@ static void reregister(const void *arg)
 	world_free(&w);
 }
 
+/* --- advice ----------------------------------------------------------------- */
+
+static int advise_range(struct ibv_pd *pd, unsigned int advice, unsigned int flags,
+			uint32_t lkey, const void *p, size_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)p, len, lkey };
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[4];
+	} cmd = {
+		.hdr = {
+			.length = sizeof(cmd),
+			.object_id = UVERBS_OBJECT_MR,
+			.method_id = UVERBS_METHOD_ADVISE_MR,
+			.num_attrs = 4,
+			.driver_id = RDMA_DRIVER_RXE,
+		},
+		.attrs = {
+			{ .attr_id = UVERBS_ATTR_ADVISE_MR_PD_HANDLE,
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = pd->handle },
+			{ .attr_id = UVERBS_ATTR_ADVISE_MR_ADVICE, .len = 8,
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = advice },
+			{ .attr_id = UVERBS_ATTR_ADVISE_MR_FLAGS, .len = 4,
+			  .flags = UVERBS_ATTR_F_MANDATORY, .data = flags },
+			{ .attr_id = UVERBS_ATTR_ADVISE_MR_SGE_LIST,
+			  .flags = UVERBS_ATTR_F_MANDATORY, .len = sizeof(sge),
+			  .data = (uintptr_t)&sge },
+		},
+	};
+
+	return ioctl(pd->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd) ? errno : 0;
+}
+
+#define PREFETCH IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH
+#define PREFETCH_WRITE IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE
+#define NO_FAULT IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
+#define FLUSH IB_UVERBS_ADVISE_MR_FLAG_FLUSH
+
+/* Pages one by one: a huge one for a neighbour would populate a part of these. */
+static void small_pages(struct world *w)
+{
+	/* kernels without huge pages do not know it */
+	madvise(w->mine.p, SIZE, MADV_NOHUGEPAGE);
+	madvise(w->theirs.p, SIZE, MADV_NOHUGEPAGE);
+}
+
+static unsigned int populated(const struct buf *b)
+{
+	unsigned char there[SIZE / PAGE];
+	unsigned int i, n = 0;
+
+	CHECK(!mincore(b->p, b->len, there));
+	for (i = 0; i < b->len / PAGE; i++)
+		n += there[i] & 1;
+	return n;
+}
+
+static uint64_t faults_of(struct ctx *c)
+{
+	unsigned long long n;
+	char path[200];
+	FILE *f;
+
+	/* the core shows figures that are up to 10 ms old */
+	t_sleep(30);
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/page_faults",
+		 ibv_get_device_name(c->ibv->device));
+	f = fopen(path, "r");
+	CHECK(f);
+	CHECK_EQ(fscanf(f, "%llu", &n), 1);
+	fclose(f);
+	return n;
+}
+
+/* ibv_advise_mr(3), B117: what was prefetched needs no fault any more. */
+static void prefetch(const void *arg)
+{
+	uint64_t faults, end;
+	struct world w;
+
+	(void)arg;
+	world_new(&w, RC);
+	small_pages(&w);
+	OK(advise_range(w.c->pd, NO_FAULT, FLUSH, w.theirs.mr->lkey, w.theirs.p,
+			SIZE));
+	CHECK_EQ(populated(&w.theirs), 0);
+	OK(advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
+			w.theirs.p + 100, 10 * PAGE));
+	CHECK_EQ(populated(&w.theirs), 11);
+	OK(advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
+			w.theirs.p, SIZE));
+	OK(advise_range(w.c->pd, PREFETCH_WRITE, 0, w.mine.mr->lkey, w.mine.p,
+			SIZE));
+	for (end = t_now() + t_patience(); populated(&w.mine) < SIZE / PAGE;)
+		CHECK(t_now() < end);
+	t_sleep(100);
+	faults = faults_of(w.c);
+	works(&w, IBV_WR_RDMA_WRITE, 0, SIZE);
+	works(&w, IBV_WR_RDMA_READ, 0, SIZE);
+	CHECK_EQ(faults_of(w.c), faults);
+	/* what the process has already is found without a fault of its */
+	CHECK(!mprotect(w.mine.p, SIZE, PROT_READ));
+	CHECK(!mprotect(w.mine.p, SIZE, PROT_READ | PROT_WRITE));
+	memset(w.mine.p, 1, SIZE);
+	OK(advise_range(w.c->pd, NO_FAULT, FLUSH, w.mine.mr->lkey, w.mine.p,
+			SIZE));
+	works(&w, IBV_WR_RDMA_WRITE, 0, SIZE);
+	CHECK_EQ(faults_of(w.c), faults);
+	world_free(&w);
+}
+
+/* B21: an errno, never a fault, for what is not one's own or not on demand. */
+static void bad_advice(const void *arg)
+{
+	struct ibv_pd *pd;
+	struct ibv_mw *mw;
+	struct world w;
+	struct buf pinned;
+	uint32_t lkey;
+	uint8_t *p;
+
+	(void)arg;
+	world_new(&w, RC);
+	small_pages(&w);
+	p = w.theirs.p;
+	lkey = w.theirs.mr->lkey;
+	pd = ibv_alloc_pd(w.c->ibv);
+	CHECK(pd);
+	pinned = buf_new(w.c->pd, SIZE, MR_ALL);
+	mw = ibv_alloc_mw(w.c->pd, IBV_MW_TYPE_1);
+	CHECK(mw);
+#define BAD(errno_, pd_, advice, lkey_, p_, len) do { \
+	CHECK_EQ(advise_range(pd_, advice, FLUSH, lkey_, p_, len), errno_); \
+	CHECK_EQ(advise_range(pd_, advice, 0, lkey_, p_, len), errno_); \
+} while (0)
+	BAD(EFAULT, w.c->pd, PREFETCH, lkey ^ 1, p, PAGE);
+	BAD(EFAULT, w.c->pd, PREFETCH, 0, p, PAGE);
+	BAD(EFAULT, pd, PREFETCH, lkey, p, PAGE);
+	BAD(EFAULT, w.c->pd, PREFETCH, mw->rkey, p, PAGE);
+	BAD(EFAULT, w.c->pd, PREFETCH, lkey, p - 1, PAGE);
+	BAD(EFAULT, w.c->pd, PREFETCH, lkey, p + 1, SIZE);
+	BAD(EFAULT, w.c->pd, NO_FAULT, lkey, p + SIZE, 1);
+	BAD(EINVAL, w.c->pd, PREFETCH, pinned.mr->lkey, pinned.p, SIZE);
+	BAD(EOPNOTSUPP, w.c->pd, 77, lkey, p, PAGE);
+	CHECK_EQ(populated(&w.theirs), 0);
+	OK(ibv_dealloc_mw(mw));
+	OK(ibv_dealloc_pd(pd));
+	buf_free(&pinned);
+	world_free(&w);
+}
+
+/* What cannot be had is told to who waits for it; dereg waits for no advice. */
+static void advice_in_vain(const void *arg)
+{
+	struct ibv_mr *mr;
+	struct world w;
+	uint32_t lkey;
+	uint8_t *p;
+
+	(void)arg;
+	world_new(&w, RC);
+	p = w.theirs.p;
+	lkey = w.theirs.mr->lkey;
+	CHECK(!munmap(p, PAGE));
+	CHECK_EQ(advise_range(w.c->pd, PREFETCH, FLUSH, lkey, p, PAGE), EFAULT);
+	OK(advise_range(w.c->pd, PREFETCH, 0, lkey, p, PAGE));
+	map_again(p, PAGE, PROT_READ | PROT_WRITE);
+
+	mr = ibv_reg_mr(w.c->pd, p, SIZE, IBV_ACCESS_ON_DEMAND);
+	CHECK(mr);
+	OK(advise_range(w.c->pd, PREFETCH, FLUSH, mr->lkey, p, PAGE));
+	BAD(EFAULT, w.c->pd, PREFETCH_WRITE, mr->lkey, p, PAGE);
+	lkey = mr->lkey;
+	OK(advise_range(w.c->pd, PREFETCH, 0, lkey, p, SIZE));
+	OK(ibv_dereg_mr(mr));
+	BAD(EFAULT, w.c->pd, PREFETCH, lkey, p, PAGE);
+	world_free(&w);
+}
+
 /* --- everything at once --------------------------------------------------- */
 
 struct churn {
@@ -773,6 +957,9 @@ static void dereg_and_churn(const void *arg)
 	for (i = 0; i < t_rounds(300); i++) {
 		op = op_of(&w, IBV_WR_RDMA_READ, 0, SIZE);
 		OK(post(&w.a, &op));
+		if (i % 2)
+			OK(advise_range(w.c->pd, PREFETCH_WRITE, 0,
+					w.theirs.mr->lkey, w.theirs.p, SIZE));
 		OK(ibv_dereg_mr(w.theirs.mr));
 		wc = NEXT_WC(w.a.scq);
 		if (wc.status != IBV_WC_SUCCESS) {
@@ -1006,6 +1193,9 @@ static const struct t_case cases[] = {
 	{ "paged_out", paged_out, NULL, 0 },
 	{ "windows", windows, NULL, 0 },
 	{ "reregister", reregister, NULL, 0 },
+	{ "prefetch", prefetch, NULL, 0 },
+	{ "bad_advice", bad_advice, NULL, 0 },
+	{ "advice_in_vain", advice_in_vain, NULL, 0 },
 	{ "other_process", other_process, NULL, 0 },
 	{ "traffic_and_churn", traffic_and_churn, NULL, 0 },
 	{ "dereg_and_churn", dereg_and_churn, NULL, 0 },

@@ -148,7 +148,8 @@ int mrsoft_fault_run(struct mrsoft_fault *fault)
 	for (i = 0; i < fault->num; i++) {
 		need = &fault->need[i];
 		ret = mrsoft_pages_fault(need->pages, need->offset,
-					 need->length, need->write);
+					 need->length, need->write,
+					 !need->peek);
 		if (!err)
 			err = ret;
 	}
@@ -242,4 +243,51 @@ int mrsoft_fault_job_end(struct mrsoft_fault_job *job)
 	spin_unlock(&job->lock);
 	job_put(job);
 	return ret;
+}
+
+/**
+ * mrsoft_fault_advise - bytes of a region will be used soon
+ * @table: the device's table
+ * @pd: who says so
+ * @advice: how
+ * @sge: an lkey and a range of its region
+ *
+ * Without @advice->wait it is done, or fails, in the background; when much is on
+ * its way there already it is not done: it is a hint.
+ *
+ * Context: process, sleeps.
+ * Return: 0; -EFAULT: not a key of @pd, range or right not in its region, or the
+ * process could not touch the bytes; -EINVAL: the region is pinned; -EINTR.
+ */
+int mrsoft_fault_advise(struct mrsoft_table *table, const struct mrsoft_pd *pd,
+			const struct mrsoft_advice *advice,
+			const struct ib_sge *sge)
+{
+	struct mrsoft_access req = {
+		.pd	= pd,
+		.key	= sge->lkey,
+		.rights	= advice->write ? IB_ACCESS_LOCAL_WRITE : 0,
+		.iova	= sge->addr,
+		.length	= sge->length,
+	};
+	struct mrsoft_fault_job *job;
+	struct mrsoft_fault fault = {};
+	struct mrsoft_span span;
+	int err;
+
+	if (mrsoft_key_access(table, &req, &span))
+		return -EFAULT;
+	mrsoft_fault_note(&fault, &span, advice->write);
+	mrsoft_span_put(&span);
+	if (!fault.num)
+		return -EINVAL;
+	fault.need[0].peek = advice->peek;
+	if (advice->wait) {
+		err = mrsoft_fault_run(&fault);
+		return !err || err == -EINTR ? err : -EFAULT;
+	}
+	job = mrsoft_fault_start(&fault, NULL, NULL);
+	if (job)
+		mrsoft_fault_job_end(job);
+	return 0;
 }

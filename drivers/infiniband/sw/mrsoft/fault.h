@@ -16,12 +16,14 @@
  * @offset: bytes from its first byte
  * @length: bytes
  * @write: they will be written
+ * @peek: only those that the process has already: a hint
  */
 struct mrsoft_need {
 	struct mrsoft_pages *pages;
 	u64 offset;
 	u64 length;
 	bool write;
+	bool peek;
 };
 
 /**
@@ -51,5 +53,22 @@ int mrsoft_fault_run(struct mrsoft_fault *fault);
 struct mrsoft_fault_job *mrsoft_fault_start(struct mrsoft_fault *fault,
 					    void (*wake)(void *arg), void *arg);
 int mrsoft_fault_job_end(struct mrsoft_fault_job *job);
+
+/**
+ * struct mrsoft_advice - what will be used soon
+ * @write: for writing
+ * @peek: without a fault
+ * @wait: until it is there
+ */
+struct mrsoft_advice {
+	bool write;
+	bool peek;
+	bool wait;
+};
+
+/* Errnos: what is asked for is not one's own, or cannot be had. */
+int mrsoft_fault_advise(struct mrsoft_table *table, const struct mrsoft_pd *pd,
+			const struct mrsoft_advice *advice,
+			const struct ib_sge *sge);
 
 #endif /* MRSOFT_FAULT_H */

@@ -28,6 +28,8 @@
 #include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <rdma/ib_umem_odp.h>
 
@@ -38,6 +40,9 @@
 #define ENTRY_DIRTY_BIT		1
 #define ENTRY_WRITE		BIT(ENTRY_WRITE_BIT)
 #define ENTRY_BITS		(ENTRY_WRITE | BIT(ENTRY_DIRTY_BIT))
+
+/* Bytes that are faulted in at once. */
+#define FAULT_PIECE		SZ_4M
 
 /* Added to odp.copies while nobody may enter. */
 #define CLOSED			INT_MIN
@@ -388,7 +393,7 @@ static void publish_range(struct mrsoft_odp *odp, u64 va, u64 length)
 
 /* All at once.  The notifier may withdraw them again before we are back. */
 static int fault_locked(struct mrsoft_odp *odp, u64 offset, u64 length,
-			bool write)
+			bool write, bool populate)
 {
 	u64 access = MRSOFT_ODP_READ | (write ? MRSOFT_ODP_WRITE : 0);
 	struct ib_umem_odp *umem = odp->umem;
@@ -406,7 +411,7 @@ static int fault_locked(struct mrsoft_odp *odp, u64 offset, u64 length,
 	mutex_unlock(&umem->umem_mutex);
 	if (present)
 		return 0;
-	ret = ib_umem_odp_map_dma_and_lock(umem, va, length, access, true);
+	ret = ib_umem_odp_map_dma_and_lock(umem, va, length, access, populate);
 	/* page tables that did not keep still for long enough: tried again */
 	if (ret == -EBUSY)
 		return 0;
@@ -417,12 +422,30 @@ static int fault_locked(struct mrsoft_odp *odp, u64 offset, u64 length,
 	return 0;
 }
 
+/* Piece by piece: a region may be prefetched whole. */
+static int fault_pieces(struct mrsoft_odp *odp, u64 offset, u64 length,
+			bool write, bool populate)
+{
+	int err = 0;
+	u64 n;
+
+	for (; length && !err; offset += n, length -= n) {
+		n = min_t(u64, length, FAULT_PIECE);
+		err = fault_locked(odp, offset, n, write, populate);
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	return err;
+}
+
 /**
  * mrsoft_odp_fault - have pages of the process present
  * @odp: the range, which the caller keeps: no hold of a key does
  * @offset: bytes from its first byte
  * @length: bytes, inside the range
  * @write: they will be written: a page shared for reading is copied first
+ * @populate: false: only what the process has already, which is no error
  *
  * Context: process, sleeps; no lock of ours.
  * Return: 0: they were present for a moment, if any; -EFAULT: the process is gone;
@@ -430,7 +453,7 @@ static int fault_locked(struct mrsoft_odp *odp, u64 offset, u64 length,
  * mapped, not writable).
  */
 int mrsoft_odp_fault(struct mrsoft_odp *odp, u64 offset, u64 length,
-		     bool write)
+		     bool write, bool populate)
 {
 	struct mm_struct *mm = odp->umem->umem.owning_mm;
 	int err;
@@ -446,7 +469,7 @@ int mrsoft_odp_fault(struct mrsoft_odp *odp, u64 offset, u64 length,
 	/* killable: the fault that runs may wait for who waits here */
 	err = mutex_lock_killable(&odp->faults);
 	if (!err) {
-		err = fault_locked(odp, offset, length, write);
+		err = fault_pieces(odp, offset, length, write, populate);
 		mutex_unlock(&odp->faults);
 	}
 	mmput_async(mm);

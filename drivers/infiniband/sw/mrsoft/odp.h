@@ -35,7 +35,7 @@ bool mrsoft_odp_present(struct mrsoft_odp *odp, u64 offset, u64 length,
 			bool write);
 /* Sleeps, for as long as the process's page fault does. */
 int mrsoft_odp_fault(struct mrsoft_odp *odp, u64 offset, u64 length,
-		     bool write);
+		     bool write, bool populate);
 
 #else
 
@@ -72,7 +72,7 @@ static inline bool mrsoft_odp_present(struct mrsoft_odp *odp, u64 offset,
 }
 
 static inline int mrsoft_odp_fault(struct mrsoft_odp *odp, u64 offset,
-				   u64 length, bool write)
+				   u64 length, bool write, bool populate)
 {
 	return -EFAULT;
 }

@@ -683,17 +683,18 @@ bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
  * @offset: bytes from the first byte of the region
  * @length: bytes, inside the region
  * @write: they will be written
+ * @populate: false: only those that the process has already
  *
  * Context: process, sleeps for as long as the process's page fault does: no hold
  * on a key or a QP.
  * Return: 0, or an errno: the process could not touch these bytes either.
  */
 int mrsoft_pages_fault(struct mrsoft_pages *pages, u64 offset, u64 length,
-		       bool write)
+		       bool write, bool populate)
 {
 	if (pages->kind != PAGES_ODP)
 		return 0;
-	return mrsoft_odp_fault(pages->odp, offset, length, write);
+	return mrsoft_odp_fault(pages->odp, offset, length, write, populate);
 }
 
 /**

@@ -75,7 +75,7 @@ bool mrsoft_pages_faultable(const struct mrsoft_pages *pages);
 bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
 			  bool write);
 int mrsoft_pages_fault(struct mrsoft_pages *pages, u64 offset, u64 length,
-		       bool write);
+		       bool write, bool populate);
 /* Are they of the process that asks? */
 bool mrsoft_pages_own(const struct mrsoft_pages *pages);
 

@@ -17,9 +17,11 @@
 
 #include "cq.h"
 #include "dev.h"
+#include "fault.h"
 #include "limits.h"
 #include "mr.h"
 #include "mw.h"
+#include "odp.h"
 #include "ring.h"
 #include "rq.h"
 #include "verbs.h"
@@ -392,6 +394,27 @@ static struct ib_mr *rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				       virt, access, mrsoft_pd(ibpd)));
 }
 
+static int advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
+		     u32 flags, struct ib_sge *sg_list, u32 num_sge,
+		     struct uverbs_attr_bundle *attrs)
+{
+	struct mrsoft_advice how = {
+		.write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+		.peek = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+		.wait = flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH,
+	};
+	int err = 0;
+	u32 i;
+
+	if (!MRSOFT_ODP || (!how.write && !how.peek &&
+			    advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH))
+		return -EOPNOTSUPP;
+	for (i = 0; i < num_sge && !err; i++)
+		err = mrsoft_fault_advise(keys_of(ibpd), mrsoft_pd(ibpd), &how,
+					  &sg_list[i]);
+	return err;
+}
+
 static int dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	return mrsoft_mr_dereg(mrsoft_mr(ibmr));
@@ -437,6 +460,7 @@ MRSOFT_WRAP_RESIZE_USER_CQ(resize_cq);
 MRSOFT_WRAP_REG_USER_MR(reg_user_mr);
 
 const struct ib_device_ops mrsoft_verbs_ops = {
+	.advise_mr = advise_mr,
 	.alloc_mr = alloc_mr,
 	.alloc_mw = alloc_mw,
 	.alloc_pd = alloc_pd,
