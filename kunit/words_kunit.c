@@ -30,7 +30,9 @@ static const char * const reason_names[] = {
 	"ring_entry", "opcode", "msg_too_long", "recv_too_short", "no_recv",
 	"ah", "cq_overflow", "flushed", "qp_access", "no_path", "no_peer",
 	"peer_state", "psn", "qkey", "rnr_exceeded", "retry_exceeded",
-	"read_depth", "port_down", "peer_refused", "pkey",
+	"read_depth", "port_down", "peer_refused", "pkey", "pkt_length",
+	"pkt_header", "pkt_icrc", "pkt_opcode", "pkt_source", "pkt_order",
+	"pkt_queue",
 };
 
 static void words_reason_numbers(struct kunit *test)

@@ -195,6 +195,34 @@ static const struct reason_words reasons[MRSOFT_R_COUNT] = {
 		"pkey",
 		"the P_Key does not match",
 	},
+	[MRSOFT_R_PKT_LENGTH] = {
+		"pkt_length",
+		"a packet is shorter or longer than its kind allows",
+	},
+	[MRSOFT_R_PKT_HEADER] = {
+		"pkt_header",
+		"a packet has IP options, was in fragments or is of another version",
+	},
+	[MRSOFT_R_PKT_ICRC] = {
+		"pkt_icrc",
+		"the checksum of a packet is wrong",
+	},
+	[MRSOFT_R_PKT_OPCODE] = {
+		"pkt_opcode",
+		"a packet is of a kind that the QP does not know",
+	},
+	[MRSOFT_R_PKT_SOURCE] = {
+		"pkt_source",
+		"a packet does not come from the QP's peer",
+	},
+	[MRSOFT_R_PKT_ORDER] = {
+		"pkt_order",
+		"a packet does not go on where its message is",
+	},
+	[MRSOFT_R_PKT_QUEUE] = {
+		"pkt_queue",
+		"too many packets wait at the QP",
+	},
 };
 
 /**
