@@ -29,6 +29,8 @@ static const struct counter counters[] = {
 	COUNTER(tx_bytes),
 	COUNTER(rnr_waits),
 	COUNTER(retries),
+	COUNTER(retransmits),
+	COUNTER(duplicates),
 	COUNTER(page_faults),
 };
 

@@ -14,6 +14,8 @@
  * Spec:     IBA Vol 1, 11.2.1 (HCA attributes), Annex A17 (RoCEv2)
  * Tests:    tools/testing/suites/link.sh
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/ethtool.h>
 #include <linux/etherdevice.h>
 #include <linux/random.h>
@@ -27,6 +29,7 @@
 #include "local.h"
 #include "odp.h"
 #include "resource.h"
+#include "udp.h"
 #include "verbs.h"
 #include "verbs_ah.h"
 #include "verbs_qp.h"
@@ -251,6 +254,92 @@ static int add_gid(const struct ib_gid_attr *attr, void **context)
 	return mrsoft_local_gid_add(&mrsoft_dev(attr->device)->hca, &attr->gid);
 }
 
+/* The wire */
+
+/*
+ * Sockets of the netdev's namespace.  Without them the device works on the local
+ * path; they are kept until the device is torn down.
+ */
+static int wire_on(struct mrsoft_dev *dev)
+{
+	struct mrsoft_udp *udp;
+	int err;
+
+	lockdep_assert_held(&devs_lock);
+	if (dev->hca.udp)
+		return 0;
+	if (!dev->netdev)
+		return -ENODEV;
+	err = mrsoft_udp_get(dev_net(dev->netdev), &udp);
+	if (err)
+		return err;
+	/* pairs with mrsoft_hca_udp() */
+	smp_store_release(&dev->hca.udp, udp);
+	return 0;
+}
+
+static const char * const path_modes[] = {
+	[MRSOFT_PATH_AUTO]	= "auto",
+	[MRSOFT_PATH_LOCAL]	= "local",
+	[MRSOFT_PATH_WIRE]	= "wire",
+};
+
+static struct mrsoft_dev *attr_dev(struct device *device)
+{
+	return container_of(device, struct mrsoft_dev, ib.dev);
+}
+
+static ssize_t path_show(struct device *device, struct device_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  path_modes[READ_ONCE(attr_dev(device)->hca.path_mode)]);
+}
+
+static ssize_t path_store(struct device *device, struct device_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int mode = sysfs_match_string(path_modes, buf);
+
+	if (mode < 0)
+		return mode;
+	WRITE_ONCE(attr_dev(device)->hca.path_mode, mode);
+	return count;
+}
+
+static ssize_t wire_show(struct device *device, struct device_attribute *attr,
+			 char *buf)
+{
+	return sysfs_emit(buf, "%s\n",
+			  READ_ONCE(attr_dev(device)->hca.udp) ? "on" : "off");
+}
+
+static ssize_t wire_store(struct device *device, struct device_attribute *attr,
+			  const char *buf, size_t count)
+{
+	int err;
+
+	if (!sysfs_streq(buf, "on"))
+		return -EINVAL;
+	mutex_lock(&devs_lock);
+	err = wire_on(attr_dev(device));
+	mutex_unlock(&devs_lock);
+	return err ? err : count;
+}
+
+static DEVICE_ATTR_RW(path);
+static DEVICE_ATTR_RW(wire);
+
+static struct attribute *dev_attrs[] = {
+	&dev_attr_path.attr,
+	&dev_attr_wire.attr,
+	NULL
+};
+
+static const struct attribute_group dev_group = {
+	.attrs = dev_attrs,
+};
+
 static int del_gid(const struct ib_gid_attr *attr, void **context)
 {
 	mrsoft_local_gid_del(&mrsoft_dev(attr->device)->hca, &attr->gid);
@@ -267,6 +356,8 @@ static void dealloc_driver(struct ib_device *ibdev)
 	struct net_device *netdev = dev->netdev;
 
 	mrsoft_hca_destroy(&dev->hca);
+	if (dev->hca.udp)
+		mrsoft_udp_put(dev->hca.udp);
 	mutex_lock(&devs_lock);
 	dev->netdev = NULL;
 	if (!list_empty(&dev->entry))
@@ -302,6 +393,7 @@ static const struct ib_device_ops dev_ops = {
 	.add_gid = add_gid,
 	.dealloc_driver = dealloc_driver,
 	.del_gid = del_gid,
+	.device_group = &dev_group,
 	.get_dev_fw_str = get_dev_fw_str,
 	.get_link_layer = get_link_layer,
 	.get_netdev = get_netdev,
@@ -483,6 +575,7 @@ static struct mrsoft_dev *dev_alloc(struct net_device *netdev,
 	INIT_WORK(&dev->reap, reap);
 	mrsoft_hca_init(&dev->hca, wq);
 	dev->hca.net = dev_net(netdev);
+	dev->hca.ifindex = netdev->ifindex;
 	dev->netdev = netdev;
 	netdev_hold(netdev, &dev->tracker, GFP_KERNEL);
 	set_ops(ibdev);
@@ -536,6 +629,12 @@ int mrsoft_dev_add(const char *name, struct net_device *netdev,
 	err = dev_list(dev);
 	if (err)
 		goto dealloc;
+	mutex_lock(&devs_lock);
+	err = wire_on(dev);
+	mutex_unlock(&devs_lock);
+	if (err)
+		pr_info("%s: UDP port %u: error %d; the wire is off, the local path works\n",
+			name, MRSOFT_UDP_PORT, err);
 	ib_mark_name_assigned_by_user(&dev->ib);
 	err = ib_register_device(&dev->ib, name, NULL);
 	if (err)

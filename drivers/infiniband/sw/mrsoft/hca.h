@@ -14,6 +14,20 @@
 #include "mr.h"
 #include "status.h"
 
+struct mrsoft_udp;
+
+/**
+ * enum mrsoft_path_mode - which paths a device may take
+ * @MRSOFT_PATH_AUTO: local where it reaches, else the wire
+ * @MRSOFT_PATH_LOCAL: local only
+ * @MRSOFT_PATH_WIRE: always the wire
+ */
+enum mrsoft_path_mode {
+	MRSOFT_PATH_AUTO,
+	MRSOFT_PATH_LOCAL,
+	MRSOFT_PATH_WIRE,
+};
+
 /**
  * struct mrsoft_hca - tables and counters of one device
  * @stats: counters, lock-free
@@ -29,6 +43,9 @@
  * @mac: of the netdev, for UD completions; read without a lock, may be torn
  *	while the netdev's address changes
  * @net: I, opaque identity of the network namespace of the netdev
+ * @udp: sockets, NULL while the wire is off; once set it stays (smp_load_acquire)
+ * @ifindex: I, of the netdev
+ * @path_mode: A, enum mrsoft_path_mode (READ_ONCE)
  */
 struct mrsoft_hca {
 	struct mrsoft_stats stats;
@@ -43,6 +60,16 @@ struct mrsoft_hca {
 	u32 mtu;
 	u8 mac[ETH_ALEN];
 	const void *net;
+	struct mrsoft_udp *udp;
+	u32 ifindex;
+	u8 path_mode;
 };
+
+/* The sockets, or NULL while the wire is off. */
+static inline struct mrsoft_udp *mrsoft_hca_udp(const struct mrsoft_hca *hca)
+{
+	/* pairs with the store by which the wire comes up */
+	return smp_load_acquire(&hca->udp);
+}
 
 #endif /* MRSOFT_HCA_H */

@@ -22,6 +22,7 @@
 #include "pagein.h"
 #include "resp.h"
 #include "sq.h"
+#include "tx.h"
 
 /* No ack timeout means for ever: how often a silent peer is tried then. */
 #define FOREVER_POLL_NS		(100 * NSEC_PER_MSEC)
@@ -112,16 +113,15 @@ void mrsoft_local_gid_del(struct mrsoft_hca *hca, const union ib_gid *gid)
  * The device that has @gid, seen from @from: itself if it has, since link-local
  * addresses may exist twice, else another of the same network namespace.
  */
-static struct mrsoft_hca *find_hca(const struct mrsoft_hca *from,
-				   const union ib_gid *gid)
+static struct mrsoft_hca *find_in(const void *net, const struct mrsoft_hca *from,
+				  const union ib_gid *gid)
 {
 	struct mrsoft_hca *found = NULL;
 	struct local_gid *g;
 
 	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "GID lookup without RCU");
 	hash_for_each_possible_rcu(gids, g, node, gid_hash(gid)) {
-		if (memcmp(&g->gid, gid, sizeof(*gid)) ||
-		    g->hca->net != from->net)
+		if (memcmp(&g->gid, gid, sizeof(*gid)) || g->hca->net != net)
 			continue;
 		found = g->hca;
 		if (found == from)
@@ -130,22 +130,44 @@ static struct mrsoft_hca *find_hca(const struct mrsoft_hca *from,
 	return found;
 }
 
+static struct mrsoft_hca *find_hca(const struct mrsoft_hca *from,
+				   const union ib_gid *gid)
+{
+	return find_in(from->net, from, gid);
+}
+
 /**
- * mrsoft_local_reaches - is a GID at home
+ * mrsoft_local_find - whose is a GID
+ * @net: network namespace
+ * @gid: destination of a packet
+ *
+ * Context: any, under RCU, which keeps the device in memory.
+ * Return: the device, or NULL.
+ */
+struct mrsoft_hca *mrsoft_local_find(const void *net, const union ib_gid *gid)
+{
+	return find_in(net, NULL, gid);
+}
+
+/**
+ * mrsoft_local_reaches - can a GID be reached without the wire
  * @hca: the device that asks
  * @gid: destination
  *
  * Context: any.
  * Return: true if it belongs to a device of this kernel in the same network
- * namespace.
+ * namespace, and neither is told to use the wire.
  */
 bool mrsoft_local_reaches(const struct mrsoft_hca *hca,
 			  const union ib_gid *gid)
 {
+	const struct mrsoft_hca *peer;
 	bool reached;
 
 	rcu_read_lock();
-	reached = find_hca(hca, gid);
+	peer = find_hca(hca, gid);
+	reached = peer && READ_ONCE(peer->path_mode) != MRSOFT_PATH_WIRE &&
+		  READ_ONCE(hca->path_mode) != MRSOFT_PATH_WIRE;
 	rcu_read_unlock();
 	return reached;
 }
@@ -332,20 +354,6 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
 	return answer;
 }
 
-/* The requester's own bytes are not all present.  @span is held. */
-static enum mrsoft_status own_absent(struct mrsoft_qp *qp,
-				     const struct mrsoft_span *span, bool write)
-{
-	struct mrsoft_msg *msg = &qp->sq.msg;
-
-	if (!msg->no_fault)
-		mrsoft_fault_note(&msg->fault, span, write);
-	if (msg->fault.num)
-		return MRSOFT_S_FAULT;
-	msg->reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
-	return MRSOFT_S_LOC_PROT;
-}
-
 /*
  * The old value goes to the requester's own list, 8 bytes in 1 to 8 sges: all of
  * it once more after a page fault.
@@ -364,7 +372,7 @@ static enum mrsoft_status store_result(struct mrsoft_qp *qp)
 			return MRSOFT_S_LOC_PROT;
 		reason = mrsoft_copy(&span, 0, &old, done, span.length);
 		if (reason == MRSOFT_R_PAGE_ABSENT)
-			status = own_absent(qp, &span, true);
+			status = mrsoft_pagein_absent(qp, &span, true);
 		else if (reason)
 			status = MRSOFT_S_LOC_PROT;
 		done += span.length;
@@ -506,7 +514,7 @@ static enum mrsoft_status gather(struct mrsoft_qp *qp)
 			return MRSOFT_S_LOC_PROT;
 		reason = mrsoft_copy(&to, done, &span, 0, span.length);
 		if (reason)
-			status = own_absent(qp, &span, false);
+			status = mrsoft_pagein_absent(qp, &span, false);
 		done += span.length;
 		mrsoft_sq_advance(qp, span.length);
 		mrsoft_span_put(&span);
@@ -532,6 +540,12 @@ static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 	enum mrsoft_reason why;
 	struct mrsoft_qp *peer;
 
+	if (!mrsoft_local_reaches(qp->hca, &av->dgid) &&
+	    READ_ONCE(qp->hca->path_mode) != MRSOFT_PATH_LOCAL &&
+	    mrsoft_hca_udp(qp->hca)) {
+		mrsoft_tx_datagram(qp, av, qp->sq.bounce);
+		return MRSOFT_S_OK;
+	}
 	mrsoft_av_grh(av, msg->length, msg->grh);
 	msg->ipv4 = av->ipv4;
 	memcpy(msg->smac, qp->hca->mac, ETH_ALEN);

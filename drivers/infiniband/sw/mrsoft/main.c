@@ -22,6 +22,8 @@
 #include "counters.h"
 #include "dev.h"
 #include "fault.h"
+#include "rx.h"
+#include "udp.h"
 
 static struct workqueue_struct *wq;
 
@@ -90,18 +92,24 @@ static int __init mrsoft_init(void)
 	int err;
 
 	mrsoft_counters_init();
+	mrsoft_rx_init();
 	wq = alloc_workqueue("mrsoft", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!wq)
 		return -ENOMEM;
 	err = mrsoft_fault_init();
 	if (err)
 		goto destroy_wq;
-	err = register_netdevice_notifier(&netdev_nb);
+	err = mrsoft_udp_init();
 	if (err)
 		goto fault_exit;
+	err = register_netdevice_notifier(&netdev_nb);
+	if (err)
+		goto exit_udp;
 	rdma_link_register(&link_ops);
 	return 0;
 
+exit_udp:
+	mrsoft_udp_exit();
 fault_exit:
 	mrsoft_fault_exit();
 destroy_wq:
@@ -117,6 +125,7 @@ static void __exit mrsoft_exit(void)
 	unregister_netdevice_notifier(&netdev_nb);
 	/* Waits for reapers and what QPs left queued: nothing is added now. */
 	destroy_workqueue(wq);
+	mrsoft_udp_exit();
 	/* Page faults that nobody waits for any more. */
 	mrsoft_fault_exit();
 	/* RCU callbacks of ours that free memory of devices and QPs. */

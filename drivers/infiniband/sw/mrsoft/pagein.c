@@ -81,6 +81,29 @@ static int in_background(struct mrsoft_qp *qp, u64 ns)
 }
 
 /**
+ * mrsoft_pagein_absent - the requester's own bytes are not all present
+ * @qp: runner
+ * @span: the bytes, held
+ * @write: they were the destination
+ *
+ * Context: any, runner only.
+ * Return: MRSOFT_S_FAULT, or MRSOFT_S_LOC_PROT when they cannot be had.
+ */
+enum mrsoft_status mrsoft_pagein_absent(struct mrsoft_qp *qp,
+					const struct mrsoft_span *span,
+					bool write)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+
+	if (!msg->no_fault)
+		mrsoft_fault_note(&msg->fault, span, write);
+	if (msg->fault.num)
+		return MRSOFT_S_FAULT;
+	msg->reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
+	return MRSOFT_S_LOC_PROT;
+}
+
+/**
  * mrsoft_pagein - have what the message needs faulted in
  * @qp: runner; its message was answered with MRSOFT_S_FAULT
  * @ns: how long to wait for pages of another process, 0: as long as it takes

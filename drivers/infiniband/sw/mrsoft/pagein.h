@@ -9,6 +9,13 @@
 
 #include "qp.h"
 
+/*
+ * A copy found the requester's own bytes, in a span that is held, not all present:
+ * MRSOFT_S_FAULT, or MRSOFT_S_LOC_PROT when they cannot be had.
+ */
+enum mrsoft_status mrsoft_pagein_absent(struct mrsoft_qp *qp,
+					const struct mrsoft_span *span,
+					bool write);
 /* After MRSOFT_S_FAULT.  0: try again; -EINPROGRESS: leave with it; -ETIMEDOUT. */
 int mrsoft_pagein(struct mrsoft_qp *qp, u64 ns);
 /* When the queue runs again.  -EINPROGRESS: the pages did not come in time. */

@@ -21,6 +21,7 @@
 #include "rq.h"
 
 struct mrsoft_qp;
+struct mrsoft_wire;
 
 /**
  * struct mrsoft_swqe - the kernel's copy of a send WQE
@@ -151,6 +152,7 @@ enum mrsoft_sq_stage {
  * @again: S, look again before leaving
  * @waiting: S, a timer (RNR or retry wait) or the end of a page fault will start
  *	it again
+ * @news: S, the path was woken and has not looked yet
  * @stopped: S, nobody may start it
  * @drained: S, in SQD: the last message is done and the event was raised
  * @work: goes on where a turn ended
@@ -180,6 +182,7 @@ struct mrsoft_sq {
 	bool running;
 	bool again;
 	bool waiting;
+	bool news;
 	bool stopped;
 	bool drained;
 	struct work_struct work;
@@ -284,6 +287,7 @@ struct mrsoft_qp_slot {
  * @attr: as modified
  * @av: primary path
  * @path: chosen at RTR, kept until RESET
+ * @wire: wire path, from the first RTR that chose it; NULL before
  * @send_cq: I
  * @recv_cq: I
  * @srq: I, or NULL
@@ -307,6 +311,7 @@ struct mrsoft_qp {
 	struct ib_qp_attr attr;
 	struct mrsoft_av av;
 	const struct mrsoft_path_ops *path;
+	struct mrsoft_wire *wire;
 	struct mrsoft_cq *send_cq;
 	struct mrsoft_cq *recv_cq;
 	struct mrsoft_srq *srq;

@@ -27,7 +27,14 @@
 /* How much a flush does before it lets others have the worker. */
 #define FLUSH_TURN	256
 
-static bool can_receive(const struct mrsoft_qp *qp)
+/**
+ * mrsoft_resp_can_receive - is the QP in a state in which requests are heard
+ * @qp: any
+ *
+ * Context: any.
+ * Return: true from RTR on, but not in the error state.  IBA 10.3.1.
+ */
+bool mrsoft_resp_can_receive(const struct mrsoft_qp *qp)
 {
 	switch (mrsoft_qp_state(qp)) {
 	case IB_QPS_RTR:
@@ -51,7 +58,7 @@ static enum mrsoft_status admit(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 	struct mrsoft_resp *resp = &qp->resp;
 
 	lockdep_assert_held(&resp->lock);
-	if (!can_receive(qp) || resp->busy)
+	if (!mrsoft_resp_can_receive(qp) || resp->busy)
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
 					 MRSOFT_R_PEER_STATE);
 	if (qp->type == IB_QPT_RC && msg->psn != resp->psn)
@@ -68,7 +75,7 @@ static enum mrsoft_status enter(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 	enum mrsoft_status status = MRSOFT_S_OK;
 
 	spin_lock_bh(&resp->lock);
-	if (resp->active != msg || resp->busy || !can_receive(qp))
+	if (resp->active != msg || resp->busy || !mrsoft_resp_can_receive(qp))
 		status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
 					   MRSOFT_R_PEER_STATE);
 	else
@@ -414,9 +421,83 @@ void mrsoft_resp_abort(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 		leave(qp, true);
 }
 
+/**
+ * mrsoft_resp_take_recv - a message wants a receive WQE after all
+ * @qp: held
+ * @msg: begun without one, a WRITE whose last packet has immediate data
+ *
+ * Context: process.
+ * Return: MRSOFT_S_OK; MRSOFT_S_RNR: none now, the message goes on; anything else
+ * ends it, see mrsoft_resp_begin().
+ */
+enum mrsoft_status mrsoft_resp_take_recv(struct mrsoft_qp *qp,
+					 struct mrsoft_msg *msg)
+{
+	enum mrsoft_status status;
+	bool limit;
+
+	status = enter(qp, msg);
+	if (status)
+		return status;
+	status = mrsoft_recv_take(qp, msg, &limit);
+	if (limit)
+		mrsoft_srq_raise_limit(qp->srq);
+	status = fail(qp, msg, status);
+	leave(qp, status != MRSOFT_S_OK && status != MRSOFT_S_RNR);
+	return status;
+}
+
+/**
+ * mrsoft_resp_invalid - a path finds a message malformed
+ * @qp: held
+ * @msg: not begun, or aborted
+ * @reason: what is wrong
+ *
+ * Context: process.
+ * Return: what to tell the requester.
+ */
+enum mrsoft_status mrsoft_resp_invalid(struct mrsoft_qp *qp,
+				       struct mrsoft_msg *msg,
+				       enum mrsoft_reason reason)
+{
+	enum mrsoft_status status;
+
+	status = mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ, reason);
+	if (qp->type != IB_QPT_RC)
+		return MRSOFT_S_SILENT;
+	/* the receive WQE of such a message is flushed with the others */
+	mrsoft_qp_error(qp);
+	mrsoft_qp_event(qp, IB_EVENT_QP_REQ_ERR);
+	return status;
+}
+
+/**
+ * mrsoft_resp_reread - bytes of a READ that was executed before
+ * @qp: held
+ * @msg: the READ
+ * @offset: bytes from its start
+ * @peer: kernel memory, where they go
+ *
+ * The key is checked anew: what was deregistered meanwhile is not read.
+ *
+ * Context: any.
+ * Return: MRSOFT_S_OK, or what to tell the requester.
+ */
+enum mrsoft_status mrsoft_resp_reread(struct mrsoft_qp *qp,
+				      struct mrsoft_msg *msg, u64 offset,
+				      const struct mrsoft_span *peer)
+{
+	if (!mrsoft_resp_can_receive(qp))
+		return MRSOFT_S_SILENT;
+	if (!peer->length)
+		return MRSOFT_S_OK;
+	msg->done = offset;
+	return fail(qp, msg, move(qp, msg, peer));
+}
+
 static bool datagram_allowed(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 {
-	if (!can_receive(qp))
+	if (!mrsoft_resp_can_receive(qp))
 		mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
 	else if (msg->qkey != qp->attr.qkey)
 		mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_QKEY);

@@ -29,6 +29,18 @@ enum mrsoft_status mrsoft_resp_atomic(struct mrsoft_qp *qp,
 enum mrsoft_status mrsoft_resp_end(struct mrsoft_qp *qp,
 				   struct mrsoft_msg *msg);
 void mrsoft_resp_abort(struct mrsoft_qp *qp, struct mrsoft_msg *msg);
+/* A receive WQE for a message that asked for it later than at its begin. */
+enum mrsoft_status mrsoft_resp_take_recv(struct mrsoft_qp *qp,
+					 struct mrsoft_msg *msg);
+/* What a path finds wrong with a message that is not, or no longer, begun. */
+enum mrsoft_status mrsoft_resp_invalid(struct mrsoft_qp *qp,
+				       struct mrsoft_msg *msg,
+				       enum mrsoft_reason reason);
+/* A READ once more, executed before: @peer is its part from @offset on. */
+enum mrsoft_status mrsoft_resp_reread(struct mrsoft_qp *qp,
+				      struct mrsoft_msg *msg, u64 offset,
+				      const struct mrsoft_span *peer);
+bool mrsoft_resp_can_receive(const struct mrsoft_qp *qp);
 
 /* UD: all of a message at once, msg->length bytes at @payload. */
 enum mrsoft_status mrsoft_resp_datagram(struct mrsoft_qp *qp,

@@ -459,6 +459,7 @@ void mrsoft_sq_reset(struct mrsoft_qp *qp)
 		mrsoft_ring_pop(&sq->ring);
 	spin_lock_irqsave(&sq->lock, flags);
 	sq->waiting = false;
+	sq->news = false;
 	sq->again = false;
 	sq->drained = false;
 	sq->stopped = false;
@@ -496,10 +497,52 @@ void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	if (!sq->stopped) {
+	if (!sq->stopped && !sq->news) {
 		sq->waiting = true;
 		hrtimer_start(&sq->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
 	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/**
+ * mrsoft_sq_wake - there is something for the path to look at
+ * @qp: held
+ *
+ * Context: any.
+ */
+void mrsoft_sq_wake(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->news = true;
+	/* who waits for a page is woken by it, and looks at the news then */
+	if (!sq->stopped && !READ_ONCE(sq->job)) {
+		sq->waiting = false;
+		if (sq->running)
+			sq->again = true;
+		else
+			queue_work(qp->hca->wq, &sq->work);
+	}
+	spin_unlock_irqrestore(&sq->lock, flags);
+}
+
+/**
+ * mrsoft_sq_hear - the path looks now
+ * @qp: runner
+ *
+ * What comes after this call wakes it again.
+ *
+ * Context: process, runner only.
+ */
+void mrsoft_sq_hear(struct mrsoft_qp *qp)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sq->lock, flags);
+	sq->news = false;
 	spin_unlock_irqrestore(&sq->lock, flags);
 }
 
@@ -549,6 +592,26 @@ enum mrsoft_reason mrsoft_sq_span(struct mrsoft_qp *qp, size_t max,
 void mrsoft_sq_advance(struct mrsoft_qp *qp, u64 bytes)
 {
 	qp->sq.sge_off += bytes;
+}
+
+/**
+ * mrsoft_sq_seek - go on at another place of the current WQE
+ * @qp: runner
+ * @offset: bytes from the start of the message, not more than it has
+ *
+ * Context: process, runner only.
+ */
+void mrsoft_sq_seek(struct mrsoft_qp *qp, u64 offset)
+{
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_swqe *wqe = sq->cur;
+
+	sq->sge = 0;
+	if (!(wqe->flags & IB_SEND_INLINE))
+		while (sq->sge < wqe->num_sge &&
+		       offset >= wqe->sge[sq->sge].length)
+			offset -= wqe->sge[sq->sge++].length;
+	sq->sge_off = offset;
 }
 
 /* Kernel consumers */

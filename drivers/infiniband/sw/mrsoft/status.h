@@ -44,6 +44,8 @@ enum mrsoft_status {
  * @tx_bytes: payload bytes of those sent or written, and of READs served
  * @rnr_waits: times that a requester waited for a receive WQE
  * @retries: times that a requester tried a message again
+ * @retransmits: packets that were sent again
+ * @duplicates: requests that had come before
  * @page_faults: times that a message needed a page that was not present
  *
  * All lock-free; readers may see one counter ahead of another.
@@ -55,6 +57,8 @@ struct mrsoft_stats {
 	atomic64_t tx_bytes;
 	atomic64_t rnr_waits;
 	atomic64_t retries;
+	atomic64_t retransmits;
+	atomic64_t duplicates;
 	atomic64_t page_faults;
 };
 

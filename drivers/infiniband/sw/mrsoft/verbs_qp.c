@@ -19,7 +19,9 @@
 #include "limits.h"
 #include "local.h"
 #include "resp.h"
+#include "rx.h"
 #include "sq.h"
+#include "tx.h"
 #include "verbs.h"
 #include "verbs_qp.h"
 
@@ -107,12 +109,14 @@ static void stop_qp(struct mrsoft_qp *qp)
 {
 	mrsoft_qp_unpublish(qp);
 	mrsoft_sq_stop(qp);
+	mrsoft_rx_close(qp);
 	mrsoft_resp_reset(qp);
 	mrsoft_mw_binder_drain(&qp->binder);
 }
 
 static void free_queues(struct mrsoft_qp *qp)
 {
+	mrsoft_rx_free(qp);
 	mrsoft_sq_destroy(qp);
 	mrsoft_rq_destroy(&qp->rq);
 }
@@ -183,18 +187,60 @@ static int check_port(const struct mrsoft_qp *qp,
 	return 0;
 }
 
-static void choose_path(struct mrsoft_qp *qp)
+/*
+ * The way to @dgid, chosen when the QP goes to RTR.  A destination that cannot be
+ * reached is refused now, and not after retries that nobody can answer.
+ */
+static int choose_path(struct mrsoft_qp *qp, const union ib_gid *dgid,
+		       const struct mrsoft_path_ops **path)
 {
-	const struct mrsoft_path_ops *path = &mrsoft_no_path;
+	struct mrsoft_hca *hca = qp->hca;
+
+	if (mrsoft_local_reaches(hca, dgid)) {
+		*path = &mrsoft_local_path;
+		return 0;
+	}
+	if (READ_ONCE(hca->path_mode) == MRSOFT_PATH_LOCAL ||
+	    !mrsoft_hca_udp(hca)) {
+		mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PATH);
+		return -ENETUNREACH;
+	}
+	*path = &mrsoft_wire_path;
+	return mrsoft_rx_make(qp);
+}
+
+static void set_path(struct mrsoft_qp *qp, const struct mrsoft_path_ops *path)
+{
 	unsigned long flags;
 
-	if (mrsoft_qp_is_datagram(qp))
-		return;
-	if (mrsoft_local_reaches(qp->hca, &qp->av.dgid))
-		path = &mrsoft_local_path;
 	spin_lock_irqsave(&qp->state_lock, flags);
 	WRITE_ONCE(qp->path, path);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
+	if (path == &mrsoft_wire_path)
+		mrsoft_rx_open(qp);
+}
+
+/* To RTR, with attributes that passed the checks. */
+static int make_ready(struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
+		      int mask)
+{
+	const struct mrsoft_path_ops *path;
+	int err;
+
+	if (mrsoft_qp_is_datagram(qp)) {
+		err = mrsoft_rx_make(qp);
+		if (err)
+			return err;
+		mrsoft_qp_apply(qp, attr, mask);
+		mrsoft_rx_open(qp);
+		return 0;
+	}
+	err = choose_path(qp, &rdma_ah_read_grh(&attr->ah_attr)->dgid, &path);
+	if (err)
+		return err;
+	mrsoft_qp_apply(qp, attr, mask);
+	set_path(qp, path);
+	return 0;
 }
 
 /*
@@ -206,26 +252,24 @@ static void reset_qp(struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
 {
 	mrsoft_sq_stop(qp);
 	mrsoft_qp_apply(qp, attr, mask);
+	mrsoft_rx_close(qp);
 	mrsoft_resp_reset(qp);
 	mrsoft_mw_binder_drain(&qp->binder);
 	mrsoft_sq_reset(qp);
 }
 
-static void change_state(struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
-			 int mask)
+static int change_state(struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
+			int mask)
 {
-	enum ib_qp_state old = mrsoft_qp_state(qp);
-
 	if (attr->qp_state == IB_QPS_RESET) {
 		reset_qp(qp, attr, mask);
-		return;
+		return 0;
 	}
+	if (attr->qp_state == IB_QPS_RTR)
+		return make_ready(qp, attr, mask);
+
 	mrsoft_qp_apply(qp, attr, mask);
 	switch (attr->qp_state) {
-	case IB_QPS_RTR:
-		if (old == IB_QPS_INIT)
-			choose_path(qp);
-		break;
 	case IB_QPS_RTS:
 	case IB_QPS_SQD:
 		/* What was posted early starts; SQD: is there news to tell? */
@@ -238,6 +282,7 @@ static void change_state(struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
 	default:
 		break;
 	}
+	return 0;
 }
 
 static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -261,7 +306,7 @@ static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		goto unlock;
 
 	if (mask & IB_QP_STATE)
-		change_state(qp, attr, mask);
+		err = change_state(qp, attr, mask);
 	else
 		mrsoft_qp_apply(qp, attr, mask);
 unlock:

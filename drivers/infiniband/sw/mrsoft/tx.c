@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tx.c - wire path, requester: packets, window, retries
+ *
+ * Owns:     cutting a message into packets, what is sent and not answered yet,
+ *           answers, time-outs, RNR waits.
+ * Not here: WQEs and their completions (sq.c), IP and UDP (udp.c), how an answer
+ *           got here (rx.c).
+ * Locks:    none: the runner of the send queue is the only user of wire->tx.
+ *           Answers come through the queue wire->acks, which has its own.
+ * Lifetime: a packet has copies of the bytes; a lost one is built anew from
+ *           memory, with all checks.
+ * Context:  process.
+ * Spec:     IBA Vol 1, 9.7.2 (PSN), 9.7.5.2 (NAK), 9.7.6 (time-out), 9.7.7
+ * Tests:    tools/testing/suites/wire.sh
+ */
+#include <linux/random.h>
+#include <linux/unaligned.h>
+
+#include "copy.h"
+#include "pagein.h"
+#include "psn.h"
+#include "sq.h"
+#include "tx.h"
+
+/* Packets that may be on their way: half of it is asked an acknowledge for. */
+#define WINDOW		64u
+/* Packets of the answer that one READ request asks for. */
+#define READ_CHUNK	64u
+/* A time-out of zero means for ever: how often a silent peer is asked then. */
+#define FOREVER_NS	(100 * NSEC_PER_MSEC)
+/* Retry count that does not count, IBA 9.7.5.2.8. */
+#define RNR_FOREVER	7
+/* A time-out doubles with each one that follows, up to eight times. */
+#define MAX_BACKOFF	3
+
+static struct mrsoft_tx *tx_of(struct mrsoft_qp *qp)
+{
+	return &qp->wire->tx;
+}
+
+static u64 offset_of(const struct mrsoft_qp *qp, u32 psn)
+{
+	return (u64)mrsoft_psn_diff(psn, qp->wire->tx.first) * qp->mtu;
+}
+
+static void arm(struct mrsoft_qp *qp)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	u64 ns = mrsoft_ack_ns(qp->attr.timeout);
+
+	if (!ns)
+		ns = FOREVER_NS;
+	tx->due = ktime_add_ns(ktime_get(), ns << tx->backoff);
+}
+
+/* The peer is there and has got on. */
+static void progress(struct mrsoft_qp *qp, u32 una)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+
+	tx->una = una;
+	/* what was sent again may be answered before it is sent */
+	if (mrsoft_psn_diff(tx->next, una) < 0)
+		tx->next = una;
+	tx->backoff = 0;
+	tx->gap = false;
+	tx->rnr = false;
+	qp->sq.retries = qp->attr.retry_cnt;
+	mrsoft_pagein_placed(qp);
+	arm(qp);
+}
+
+static int give_up(struct mrsoft_qp *qp, enum ib_wc_status *status,
+		   enum ib_wc_status wc, enum mrsoft_reason reason)
+{
+	mrsoft_refuse(&qp->hca->stats, reason);
+	/* The reason of the last try says more than the count. */
+	if (!qp->sq.msg.reason)
+		qp->sq.msg.reason = reason;
+	*status = wc;
+	return 0;
+}
+
+/* Sends again, from the oldest packet without an answer.  0: no more retries. */
+static int retry(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+
+	if (qp->attr.timeout && !qp->sq.retries--)
+		return give_up(qp, status, IB_WC_RETRY_EXC_ERR,
+			       MRSOFT_R_RETRY_EXCEEDED);
+	atomic64_inc(&qp->hca->stats.retries);
+	tx->next = tx->una;
+	arm(qp);
+	return -EINPROGRESS;
+}
+
+static int wait_rnr(struct mrsoft_qp *qp, u8 timer, enum ib_wc_status *status)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	struct mrsoft_sq *sq = &qp->sq;
+
+	if (sq->rnr_retries != RNR_FOREVER && !sq->rnr_retries--)
+		return give_up(qp, status, IB_WC_RNR_RETRY_EXC_ERR,
+			       MRSOFT_R_RNR_EXCEEDED);
+	atomic64_inc(&qp->hca->stats.rnr_waits);
+	tx->next = tx->una;
+	tx->rnr = true;
+	tx->due = ktime_add_ns(ktime_get(), mrsoft_rnr_ns(timer));
+	return -EINPROGRESS;
+}
+
+/* Packets */
+
+static struct sk_buff *request(struct mrsoft_qp *qp, u32 psn, u8 where,
+			       size_t length, bool ack_req, void **behind)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	const struct mrsoft_packet_type *type;
+	enum ib_qp_type service;
+	struct mrsoft_bth *bth;
+	struct sk_buff *skb;
+	int opcode;
+	u8 flags;
+
+	opcode = mrsoft_packet_opcode(msg->opcode, qp->type, where);
+	if (WARN_ON_ONCE(opcode < 0))
+		return NULL;
+	type = mrsoft_packet_find(opcode, &service);
+	skb = mrsoft_udp_alloc(type->hdr, length, GFP_KERNEL);
+	if (!skb)
+		return NULL;
+	flags = mrsoft_bth_pad(length);
+	if (msg->solicited && (where & MRSOFT_PKTF_LAST))
+		flags |= MRSOFT_BTH_SOLICITED;
+	bth = (void *)skb->data;
+	mrsoft_bth_fill(bth, opcode, flags, qp->attr.dest_qp_num,
+			psn | (ack_req ? MRSOFT_BTH_ACK_REQ : 0));
+	*behind = bth + 1;
+	return skb;
+}
+
+static void *put_reth(void *to, const struct mrsoft_msg *msg, u64 off,
+		      u32 length)
+{
+	struct mrsoft_reth *reth = to;
+
+	reth->va = cpu_to_be64(msg->raddr + off);
+	reth->rkey = cpu_to_be32(msg->rkey);
+	reth->length = cpu_to_be32(length);
+	return reth + 1;
+}
+
+/* The headers behind the BTH of SEND and WRITE. */
+static void *put_headers(void *to, const struct mrsoft_msg *msg, u8 where)
+{
+	const struct mrsoft_op *op = msg->op;
+	struct mrsoft_immeth *eth;
+
+	if (op->kind == MRSOFT_OP_WRITE && (where & MRSOFT_PKTF_FIRST))
+		to = put_reth(to, msg, 0, msg->length);
+	if (!(where & MRSOFT_PKTF_LAST) ||
+	    !(op->flags & (MRSOFT_OPF_IMM | MRSOFT_OPF_INV)))
+		return to;
+	eth = to;
+	eth->word = op->flags & MRSOFT_OPF_IMM ? msg->ex.imm :
+						 cpu_to_be32(msg->ex.inv_key);
+	return eth + 1;
+}
+
+/*
+ * @n bytes of the message from @off on, between @buf and the memory of the current
+ * WQE: copied now, with all checks.  MRSOFT_S_FAULT: all of them once more.
+ */
+static enum mrsoft_status move(struct mrsoft_qp *qp, u64 off, void *buf, u32 n,
+			       bool write)
+{
+	enum mrsoft_status status = MRSOFT_S_OK;
+	struct mrsoft_span kernel, span;
+	enum mrsoft_reason reason;
+	u32 done = 0;
+
+	mrsoft_span_kernel(&kernel, buf, n);
+	mrsoft_sq_seek(qp, off);
+	while (done < n && !status) {
+		if (mrsoft_sq_span(qp, n - done, &span))
+			return MRSOFT_S_LOC_PROT;
+		if (write)
+			reason = mrsoft_copy(&span, 0, &kernel, done,
+					     span.length);
+		else
+			reason = mrsoft_copy(&kernel, done, &span, 0,
+					     span.length);
+		/* memory of a region fails in no other way */
+		if (reason)
+			status = mrsoft_pagein_absent(qp, &span, write);
+		done += span.length;
+		mrsoft_sq_advance(qp, span.length);
+		mrsoft_span_put(&span);
+	}
+	return status;
+}
+
+static void xmit(struct mrsoft_qp *qp, struct sk_buff *skb)
+{
+	struct mrsoft_hca *hca = qp->hca;
+	enum mrsoft_reason reason = MRSOFT_R_NONE;
+
+	if (!READ_ONCE(hca->port_up)) {
+		kfree_skb(skb);
+		reason = mrsoft_refuse(&hca->stats, MRSOFT_R_PORT_DOWN);
+	} else if (!mrsoft_udp_xmit(hca->udp, &qp->av, qp->wire->sport,
+				    hca->ifindex, &tx_of(qp)->route, skb)) {
+		reason = mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PATH);
+	}
+	/* As lost on the way: a time-out finds it out. */
+	qp->sq.msg.reason = reason;
+}
+
+static u8 where_is(const struct mrsoft_tx *tx, u32 psn)
+{
+	u8 where = 0;
+
+	if (psn == tx->first)
+		where |= MRSOFT_PKTF_FIRST;
+	if (mrsoft_psn_add(psn, 1) == tx->end)
+		where |= MRSOFT_PKTF_LAST;
+	return where;
+}
+
+static enum mrsoft_status send_data(struct mrsoft_qp *qp, u32 psn, u32 n)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	u8 where = where_is(tx, psn);
+	enum mrsoft_status status;
+	struct sk_buff *skb;
+	bool ack_req;
+	void *to;
+
+	/* RC only: UC is never answered */
+	ack_req = qp->type == IB_QPT_RC &&
+		  ((where & MRSOFT_PKTF_LAST) || !((psn + 1) % (WINDOW / 2)));
+	skb = request(qp, psn, where, n, ack_req, &to);
+	if (!skb)
+		return MRSOFT_S_OK;
+	to = put_headers(to, msg, where);
+	status = move(qp, offset_of(qp, psn), to, n, false);
+	if (status)
+		kfree_skb(skb);
+	else
+		xmit(qp, skb);
+	return status;
+}
+
+static void send_read(struct mrsoft_qp *qp, u32 psn, u32 packets)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	u64 off = offset_of(qp, psn);
+	struct sk_buff *skb;
+	void *to;
+
+	skb = request(qp, psn, MRSOFT_PKTF_ONLY, 0, true, &to);
+	if (!skb)
+		return;
+	put_reth(to, msg, off, min_t(u64, (u64)packets * qp->mtu,
+				     msg->length - off));
+	xmit(qp, skb);
+}
+
+static void send_atomic(struct mrsoft_qp *qp, u32 psn)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_atomiceth *eth;
+	struct sk_buff *skb;
+	void *to;
+
+	skb = request(qp, psn, MRSOFT_PKTF_ONLY, 0, true, &to);
+	if (!skb)
+		return;
+	eth = to;
+	eth->va = cpu_to_be64(msg->raddr);
+	eth->rkey = cpu_to_be32(msg->rkey);
+	eth->swap_add = cpu_to_be64(msg->swap_add);
+	eth->compare = cpu_to_be64(msg->compare);
+	xmit(qp, skb);
+}
+
+/* How many PSNs may be used up by the next request; 0: not now. */
+static u32 room(const struct mrsoft_qp *qp)
+{
+	const struct mrsoft_tx *tx = &qp->wire->tx;
+	u32 left = mrsoft_psn_diff(tx->end, tx->next);
+	u32 out = mrsoft_psn_diff(tx->next, tx->una);
+
+	if (tx->rnr || !left)
+		return 0;
+	if (qp->sq.msg.op->kind != MRSOFT_OP_READ)
+		return qp->type == IB_QPT_UC || out < WINDOW ? 1 : 0;
+	/* The next chunk is asked for early if the peer takes two. */
+	if (out && (out > READ_CHUNK / 2 || qp->attr.max_rd_atomic < 2))
+		return 0;
+	return min(left, READ_CHUNK);
+}
+
+static enum mrsoft_status send_one(struct mrsoft_qp *qp, u32 n, u32 bytes)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	enum mrsoft_status answer = MRSOFT_S_OK;
+
+	if (tx->next == tx->una)
+		arm(qp);
+	switch (qp->sq.msg.op->kind) {
+	case MRSOFT_OP_READ:
+		send_read(qp, tx->next, n);
+		break;
+	case MRSOFT_OP_ATOMIC:
+		send_atomic(qp, tx->next);
+		break;
+	default:
+		answer = send_data(qp, tx->next, bytes);
+	}
+	if (answer)
+		return answer;
+	if (mrsoft_psn_diff(tx->next, tx->high) < 0)
+		atomic64_inc(&qp->hca->stats.retransmits);
+	tx->next = mrsoft_psn_add(tx->next, n);
+	if (mrsoft_psn_diff(tx->next, tx->high) > 0)
+		tx->high = tx->next;
+	return MRSOFT_S_OK;
+}
+
+/* What may go out now.  0: the message is over; -ENODATA: no more now; else leave. */
+static int send(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_tx *tx = tx_of(qp);
+	enum mrsoft_status answer;
+	u32 n, bytes;
+	int ret;
+
+	while ((n = room(qp))) {
+		bytes = min_t(u64, (u64)n * qp->mtu,
+			      msg->length - offset_of(qp, tx->next));
+		if (!mrsoft_sq_charge(qp, bytes))
+			return -EAGAIN;
+		answer = send_one(qp, n, bytes);
+		if (answer == MRSOFT_S_FAULT) {
+			ret = mrsoft_pagein(qp, 0);
+			if (ret)
+				return ret;
+		} else if (answer) {
+			*status = IB_WC_LOC_PROT_ERR;
+			return 0;
+		}
+		cond_resched();
+	}
+	return -ENODATA;
+}
+
+/* Answers */
+
+static u8 take_syndrome(const struct mrsoft_packet *pkt)
+{
+	const struct mrsoft_aeth *aeth = pkt->hdr;
+
+	return be32_to_cpu(aeth->smsn) >> 24;
+}
+
+/* Is it of a packet that was sent and not answered yet? */
+static bool awaited(const struct mrsoft_tx *tx, u32 psn)
+{
+	return mrsoft_psn_diff(psn, tx->una) >= 0 &&
+	       mrsoft_psn_diff(psn, tx->high) < 0;
+}
+
+static int hear_nak(struct mrsoft_qp *qp, u8 code, enum ib_wc_status *status)
+{
+	static const enum mrsoft_status answers[] = {
+		[MRSOFT_NAK_INV_REQ]	= MRSOFT_S_INV_REQ,
+		[MRSOFT_NAK_REM_ACCESS]	= MRSOFT_S_REM_ACCESS,
+		[MRSOFT_NAK_REM_OP]	= MRSOFT_S_REM_OP,
+	};
+
+	if (code == MRSOFT_NAK_PSN)
+		return retry(qp, status);
+	/* reserved codes: the peer will not answer otherwise */
+	*status = mrsoft_status_to_wc(code < ARRAY_SIZE(answers) ?
+				      answers[code] : MRSOFT_S_REM_OP);
+	qp->sq.msg.reason = mrsoft_refuse(&qp->hca->stats,
+					  MRSOFT_R_PEER_REFUSED);
+	return 0;
+}
+
+static int hear_ack(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
+		    enum ib_wc_status *status)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	u8 syndrome = take_syndrome(pkt), value = syndrome & MRSOFT_AETH_VALUE;
+	const struct mrsoft_msg *msg = &qp->sq.msg;
+	bool data = msg->op->kind == MRSOFT_OP_SEND ||
+		    (msg->op->kind == MRSOFT_OP_WRITE &&
+		     msg->opcode != IB_WR_ATOMIC_WRITE);
+
+	switch (syndrome & MRSOFT_AETH_KIND) {
+	case MRSOFT_AETH_ACK:
+		/* READ and ATOMIC are answered by their results only */
+		if (data)
+			progress(qp, mrsoft_psn_add(pkt->psn, 1));
+		return -EINPROGRESS;
+	case MRSOFT_AETH_RNR:
+	case MRSOFT_AETH_NAK:
+		/* all before has arrived */
+		if (data && pkt->psn != tx->una)
+			progress(qp, pkt->psn);
+		if ((syndrome & MRSOFT_AETH_KIND) == MRSOFT_AETH_NAK)
+			return hear_nak(qp, value, status);
+		return tx->rnr ? -EINPROGRESS : wait_rnr(qp, value, status);
+	default:
+		return -EINPROGRESS;
+	}
+}
+
+/* Bytes of an answer into the memory of the current WQE. */
+static int place(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt, u64 off,
+		 void *from, u32 n, enum ib_wc_status *status)
+{
+	switch (move(qp, off, from, n, true)) {
+	case MRSOFT_S_OK:
+		progress(qp, mrsoft_psn_add(pkt->psn, 1));
+		return -EINPROGRESS;
+	case MRSOFT_S_FAULT:
+		return -EFAULT;
+	default:
+		*status = IB_WC_LOC_PROT_ERR;
+		return 0;
+	}
+}
+
+static int hear_read(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
+		     enum ib_wc_status *status)
+{
+	const struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_tx *tx = tx_of(qp);
+	u64 off, n;
+
+	if (pkt->psn != tx->una) {
+		/* One is missing: asked for once, then the rest is old news. */
+		if (tx->gap || mrsoft_psn_diff(tx->next, pkt->psn) <= 0)
+			return -EINPROGRESS;
+		tx->gap = true;
+		return retry(qp, status);
+	}
+	if (msg->opcode == IB_WR_ATOMIC_WRITE)
+		n = 0;
+	else if (msg->op->kind == MRSOFT_OP_READ)
+		n = min_t(u64, qp->mtu, msg->length - offset_of(qp, pkt->psn));
+	else
+		return -EINPROGRESS;
+	off = offset_of(qp, pkt->psn);
+	if (pkt->length != n)
+		return give_up(qp, status, IB_WC_BAD_RESP_ERR,
+			       MRSOFT_R_PKT_LENGTH);
+	return place(qp, pkt, off, pkt->payload, n, status);
+}
+
+static int hear_atomic(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
+		       enum ib_wc_status *status)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+
+	if (msg->op->kind != MRSOFT_OP_ATOMIC)
+		return -EINPROGRESS;
+	msg->old = get_unaligned_be64(pkt->hdr + sizeof(struct mrsoft_aeth));
+	return place(qp, pkt, 0, &msg->old, sizeof(msg->old), status);
+}
+
+/*
+ * What an answer means: 0: the message is over; -EINPROGRESS: it goes on; -EFAULT:
+ * the same once more when the pages are there.
+ */
+static int hear_one(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
+		    enum ib_wc_status *status)
+{
+	/* Answered before, or never asked for. */
+	if (!awaited(tx_of(qp), pkt->psn))
+		return -EINPROGRESS;
+	switch (pkt->type->kind) {
+	case MRSOFT_PKT_ACK:
+		return hear_ack(qp, pkt, status);
+	case MRSOFT_PKT_READ_RESP:
+		return hear_read(qp, pkt, status);
+	case MRSOFT_PKT_ATOMIC_ACK:
+		return hear_atomic(qp, pkt, status);
+	default:
+		return -EINPROGRESS;
+	}
+}
+
+/* All that has come.  0: the message is over; 1: it goes on; else leave. */
+static int hear(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	struct sk_buff *skb;
+	int ret = -EINPROGRESS, leave;
+
+	while (ret && (skb = skb_dequeue(&qp->wire->acks))) {
+		ret = hear_one(qp, mrsoft_packet(skb), status);
+		if (ret == -EFAULT) {
+			skb_queue_head(&qp->wire->acks, skb);
+			leave = mrsoft_pagein(qp, 0);
+			if (!leave && READ_ONCE(qp->sq.stopped))
+				leave = -EAGAIN;
+			if (leave)
+				return leave;
+			continue;
+		}
+		kfree_skb(skb);
+	}
+	if (!ret)
+		return 0;
+	if (tx->una != tx->end)
+		return 1;
+	qp->sq.msg.reason = MRSOFT_R_NONE;
+	*status = IB_WC_SUCCESS;
+	return 0;
+}
+
+/* Running */
+
+static void start(struct mrsoft_qp *qp)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	struct mrsoft_msg *msg = &qp->sq.msg;
+
+	tx->first = msg->psn;
+	tx->una = msg->psn;
+	tx->next = msg->psn;
+	tx->high = msg->psn;
+	tx->end = mrsoft_psn_add(msg->psn, msg->packets);
+	tx->rnr = false;
+	tx->gap = false;
+	tx->backoff = 0;
+	qp->sq.stage = MRSOFT_SQ_BEGUN;
+}
+
+/* Has the peer been silent for too long, or is the RNR wait over? */
+static int look_at_clock(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+
+	if (ktime_before(ktime_get(), tx->due))
+		return -EINPROGRESS;
+	if (tx->rnr) {
+		tx->rnr = false;
+		arm(qp);
+		return -EINPROGRESS;
+	}
+	if (qp->type == IB_QPT_UC || tx->una == tx->next)
+		return -EINPROGRESS;
+	tx->gap = false;
+	if (tx->backoff < MAX_BACKOFF)
+		tx->backoff++;
+	return retry(qp, status);
+}
+
+static int wire_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	s64 ns;
+	int ret;
+
+	mrsoft_pagein_result(qp);
+	if (qp->sq.stage == MRSOFT_SQ_FETCHED)
+		start(qp);
+	mrsoft_sq_hear(qp);
+	ret = hear(qp, status);
+	if (ret <= 0)
+		return ret;
+	if (!look_at_clock(qp, status))
+		return 0;
+	ret = send(qp, status);
+	if (ret != -ENODATA)
+		return ret;
+	if (qp->type == IB_QPT_UC && tx->next == tx->end) {
+		/* Sent or lost: UC is never told. */
+		qp->sq.msg.reason = MRSOFT_R_NONE;
+		*status = IB_WC_SUCCESS;
+		return 0;
+	}
+	ns = ktime_to_ns(ktime_sub(tx->due, ktime_get()));
+	mrsoft_sq_wait(qp, max_t(s64, ns, 1));
+	return -EINPROGRESS;
+}
+
+/* Nothing to tell the peer: the rest does not come. */
+static void wire_abort(struct mrsoft_qp *qp)
+{
+}
+
+const struct mrsoft_path_ops mrsoft_wire_path = {
+	.name	= "wire",
+	.run	= wire_run,
+	.abort	= wire_abort,
+};
+
+/**
+ * mrsoft_tx_datagram - send a UD message
+ * @qp: runner, with its message in qp->sq.msg
+ * @av: where to
+ * @payload: the bytes
+ *
+ * Context: process.
+ */
+void mrsoft_tx_datagram(struct mrsoft_qp *qp, const struct mrsoft_av *av,
+			const void *payload)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	u32 qpn = qp->sq.cur->ud.qpn & MRSOFT_PSN_MASK;
+	struct mrsoft_hca *hca = qp->hca;
+	struct mrsoft_deth *deth;
+	struct sk_buff *skb;
+	void *to;
+
+	if (!READ_ONCE(hca->port_up)) {
+		mrsoft_refuse(&hca->stats, MRSOFT_R_PORT_DOWN);
+		return;
+	}
+	skb = request(qp, msg->psn, MRSOFT_PKTF_ONLY, msg->length, false, &to);
+	if (!skb)
+		return;
+	((struct mrsoft_bth *)skb->data)->qpn = cpu_to_be32(qpn);
+	deth = to;
+	deth->qkey = cpu_to_be32(msg->qkey);
+	deth->sqpn = cpu_to_be32(msg->src_qpn);
+	to = put_headers(deth + 1, msg, MRSOFT_PKTF_ONLY);
+	memcpy(to, payload, msg->length);
+	if (!mrsoft_udp_xmit(hca->udp, av,
+			     rdma_get_udp_sport(av->flow_label, qp->qpn, qpn),
+			     hca->ifindex, NULL, skb))
+		mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PATH);
+}
