@@ -68,10 +68,16 @@ make_dummy()
 }
 
 # add_link NAME NETDEV [TYPE] - an RDMA device; returns when its port is active
-# and its GID table is filled.  TYPE is mrsoft, or LINK_TYPE.
+# and its GID table is filled.  TYPE is mrsoft, or LINK_TYPE.  MRSOFT_PATH is
+# the path that a device of ours takes.
 add_link()
 {
-	rdma link add "$1" type "${3:-${LINK_TYPE:-mrsoft}}" netdev "$2" || return 1
+	local type=${3:-${LINK_TYPE:-mrsoft}}
+
+	rdma link add "$1" type "$type" netdev "$2" || return 1
+	if [ "$type" = mrsoft ] && [ -n "${MRSOFT_PATH:-}" ]; then
+		echo "$MRSOFT_PATH" >"/sys/class/infiniband/$1/path" || return 1
+	fi
 	wait_for 10 grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state" &&
 		wait_for 10 grep -qv '^0000:0000:0000:0000:0000:0000:0000:0000$' \
 			"/sys/class/infiniband/$1/ports/1/gids/0"

@@ -10,9 +10,10 @@ t_count=0
 t_failures=0
 t_file=/dev/stdout
 
+# MRSOFT_SUITE: the name of this run of the suite, if it has one of its own
 t_plan_start()
 {
-	t_file=$MRSOFT_RESULTS/$1.ktap
+	t_file=$MRSOFT_RESULTS/${MRSOFT_SUITE:-$1}.ktap
 	echo "KTAP version 1" >"$t_file"
 }
 
@@ -51,10 +52,10 @@ t_skip()
 }
 
 # t_run NAME TIMEOUT CMD... - CMD must exit 0 within TIMEOUT seconds.  CMD may
-# be a function.
+# be a function.  T_PREFIX stands in front of the name.
 t_run()
 {
-	local name=$1 limit=$2 log rc
+	local name=${T_PREFIX:-}$1 limit=$2 log rc
 
 	shift 2
 	log=$(mktemp)

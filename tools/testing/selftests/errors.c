@@ -613,7 +613,8 @@ static void nobody_answers(const void *arg)
 		at_b.qpn ^= 0x400000;
 		break;
 	case WRONG_PSN:
-		at_a.psn++;
+		/* ours are ahead: one that is behind is a duplicate */
+		at_a.psn--;
 		break;
 	case PEER_ELSEWHERE:
 		at_a.qpn = other.qp->qp_num;
@@ -869,7 +870,11 @@ static void once_each(const void *arg)
 				ends++;
 			}
 		}
-		CHECK_EQ(sent, got);
+		/* on a wire the answer to what arrived may not come any more */
+		if (t_wire())
+			CHECK(sent <= got);
+		else
+			CHECK_EQ(sent, got);
 		EXPECT_EMPTY(w.a.scq, 0);
 		EXPECT_EMPTY(w.b.rcq, 0);
 		pair_again(&w.a, &w.b);

@@ -50,6 +50,8 @@ int t_main(int argc, char **argv, const struct t_case *cases, size_t n);
 
 /* How many times slower than UML this machine is: 1, 3 or 10. */
 unsigned int t_slow(void);
+/* all traffic takes the packet path */
+bool t_wire(void);
 /* How often to do something: @n on a fast machine, less on others, at least 2. */
 unsigned int t_rounds(unsigned int n);
 /*

@@ -924,7 +924,9 @@ static void traffic_and_churn(const void *arg)
 		} else {
 			CHECK(wc.status == IBV_WC_REM_ACCESS_ERR ||
 			      wc.status == IBV_WC_LOC_PROT_ERR);
-			CHECK_EQ(wc.vendor_err, MRSOFT_R_PAGE_ABSENT);
+			CHECK_EQ(wc.vendor_err, t_wire() && wc.status ==
+				 IBV_WC_REM_ACCESS_ERR ?
+				 MRSOFT_R_PEER_REFUSED : MRSOFT_R_PAGE_ABSENT);
 			pair_again(&w.a, &w.b);
 		}
 		opcode = opcode == IBV_WR_RDMA_WRITE ? IBV_WR_RDMA_READ :

@@ -4,6 +4,7 @@
 # dereg.sh - the deregistration contract, re-registration
 #
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
+# wire: uml-plain uml-kasan
 # timeout: 400
 
 # shellcheck source-path=SCRIPTDIR

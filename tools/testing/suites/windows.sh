@@ -4,6 +4,7 @@
 # windows.sh - memory windows by the rules of the IBA
 #
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
+# wire: uml-plain uml-kasan
 # timeout: 400
 
 # shellcheck source-path=SCRIPTDIR

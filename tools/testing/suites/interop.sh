@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# interop - two hosts: mrsoft and rdma_rxe, each as server and as client
+#
+# rdma_rxe of 6.1 receives in the initial network namespace only, so that one of
+# the hosts is that namespace there.
+#
+# machines: uml-plain uml-kasan uml-lockdep vm-6.1
+# fast: no
+# timeout: 500
+
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/guest.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/hosts.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../lib/hosts-cases.sh"
+
+HOST0_TYPE=rxe
+case $MRSOFT_MACHINE in
+vm-6.1) HOST0_INIT=1 ;;
+esac
+
+t_plan_start interop
+t_run start 60 hosts_start
+for server in 0 1; do
+	{
+		echo "# server: host $server, $([ $server = 0 ] && echo rdma_rxe || echo mrsoft)"
+	}
+	T_PREFIX=$([ $server = 0 ] && echo rxe_serves. || echo mrsoft_serves.)
+	cases_pingpong $server "1 1000 4096 100000 1000000"
+	cases_perftest $server
+done
+T_PREFIX=
+t_run end 60 hosts_end
+t_run unload_rxe 40 wait_for 20 rmmod rdma_rxe
+t_run unload 40 unload_mrsoft
+t_done
