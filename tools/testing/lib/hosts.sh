@@ -8,8 +8,8 @@
 # After guest.sh.  HOST0_TYPE and HOST1_TYPE (mrsoft) are the RDMA devices' types.
 # HOST0_INIT=1: host 0 is the initial namespace.
 
-HOST0_DEV=h0
-HOST1_DEV=h1
+# shellcheck disable=SC2034 # for the suites
+HOST0_DEV=h0 HOST1_DEV=h1
 HOST0_TYPE=${HOST0_TYPE:-mrsoft}
 HOST1_TYPE=${HOST1_TYPE:-mrsoft}
 HOST_MTU=4200

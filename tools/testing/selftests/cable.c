@@ -35,7 +35,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct cable_rule rule;
 	unsigned int seen[256];
-	unsigned int matched;
+	int matched;
 	unsigned int struck;
 	struct frame now;
 	struct frame late[2];
@@ -110,9 +110,9 @@ static enum cable_act judge(int opcode)
 		cable.seen[opcode]++;
 		if (rule->act != CABLE_PASS &&
 		    (rule->opcode < 0 || rule->opcode == opcode) &&
-		    (int)++cable.matched >= rule->nth &&
+		    ++cable.matched >= rule->nth &&
 		    (rule->count < 0 ||
-		     (int)cable.matched < rule->nth + rule->count)) {
+		     cable.matched < rule->nth + rule->count)) {
 			act = rule->act;
 			cable.struck++;
 		}

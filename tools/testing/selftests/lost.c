@@ -7,13 +7,10 @@
  * Reliable is reliable: whatever happens to one packet, every message arrives
  * once, whole, in order, and an atomic runs once.  IBA Vol 1, 9.7.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cable.h"
 #include "lib.h"
@@ -163,11 +160,13 @@ static void message(struct net *n, enum ibv_wr_opcode opcode, unsigned int seed)
 
 /**
  * struct one - one packet has an accident
+ * @name: for the report
  * @opcode: of the messages
  * @packet: opcode of the packet
  * @nth: which of them
  */
 struct one {
+	const char *name;
 	enum ibv_wr_opcode opcode;
 	int packet;
 	int nth;
@@ -367,57 +366,46 @@ static void no_loss(const void *arg)
 	net_free(&n);
 }
 
-static const struct one send_first = { IBV_WR_SEND, SEND_FIRST, 2 },
-	send_middle = { IBV_WR_SEND, SEND_MIDDLE, 2 },
-	send_last = { IBV_WR_SEND, SEND_LAST, 2 },
-	send_ack = { IBV_WR_SEND, ACK, 2 },
-	imm_last = { IBV_WR_SEND_WITH_IMM, SEND_LAST_IMM, 2 },
-	write_first = { IBV_WR_RDMA_WRITE, WRITE_FIRST, 2 },
-	write_middle = { IBV_WR_RDMA_WRITE, WRITE_MIDDLE, 3 },
-	write_last = { IBV_WR_RDMA_WRITE, WRITE_LAST, 2 },
-	write_ack = { IBV_WR_RDMA_WRITE, ACK, 2 },
-	write_imm = { IBV_WR_RDMA_WRITE_WITH_IMM, WRITE_LAST_IMM, 2 },
-	write_imm_ack = { IBV_WR_RDMA_WRITE_WITH_IMM, ACK, 2 },
-	read_request = { IBV_WR_RDMA_READ, READ_REQUEST, 2 },
-	read_first = { IBV_WR_RDMA_READ, READ_FIRST, 2 },
-	read_middle = { IBV_WR_RDMA_READ, READ_MIDDLE, 3 },
-	read_last = { IBV_WR_RDMA_READ, READ_LAST, 2 },
-	add_request = { IBV_WR_ATOMIC_FETCH_AND_ADD, FETCH_ADD, 2 },
-	add_ack = { IBV_WR_ATOMIC_FETCH_AND_ADD, ATOMIC_ACK, 2 },
-	swap_request = { IBV_WR_ATOMIC_CMP_AND_SWP, CMP_SWAP, 2 },
-	swap_ack = { IBV_WR_ATOMIC_CMP_AND_SWP, ATOMIC_ACK, 2 },
-	uc_send = { IBV_WR_SEND, UC_SEND_MIDDLE, 2 },
-	uc_write = { IBV_WR_RDMA_WRITE_WITH_IMM, UC_WRITE_MIDDLE, 2 };
+static const struct one uc_send = { "", IBV_WR_SEND, UC_SEND_MIDDLE, 2 },
+	uc_write = { "", IBV_WR_RDMA_WRITE_WITH_IMM, UC_WRITE_MIDDLE, 2 };
 static const int none = 0, three = 3;
 static const enum ibv_wr_opcode op_send = IBV_WR_SEND,
 	op_write_imm = IBV_WR_RDMA_WRITE_WITH_IMM;
 
-#define EACH(x)								\
-	{ "lost_" #x, lost, &x, 0 },					\
-	{ "twice_" #x, twice, &x, 0 },					\
-	{ "spoilt_" #x, spoilt, &x, 0 },				\
-	{ "late_" #x, late, &x, 0 }
+/* Each of them is lost, doubled, spoilt and late. */
+static const struct one ones[] = {
+	{ "send_first", IBV_WR_SEND, SEND_FIRST, 2 },
+	{ "send_middle", IBV_WR_SEND, SEND_MIDDLE, 2 },
+	{ "send_last", IBV_WR_SEND, SEND_LAST, 2 },
+	{ "send_ack", IBV_WR_SEND, ACK, 2 },
+	{ "imm_last", IBV_WR_SEND_WITH_IMM, SEND_LAST_IMM, 2 },
+	{ "write_first", IBV_WR_RDMA_WRITE, WRITE_FIRST, 2 },
+	{ "write_middle", IBV_WR_RDMA_WRITE, WRITE_MIDDLE, 3 },
+	{ "write_last", IBV_WR_RDMA_WRITE, WRITE_LAST, 2 },
+	{ "write_ack", IBV_WR_RDMA_WRITE, ACK, 2 },
+	{ "write_imm", IBV_WR_RDMA_WRITE_WITH_IMM, WRITE_LAST_IMM, 2 },
+	{ "write_imm_ack", IBV_WR_RDMA_WRITE_WITH_IMM, ACK, 2 },
+	{ "read_request", IBV_WR_RDMA_READ, READ_REQUEST, 2 },
+	{ "read_first", IBV_WR_RDMA_READ, READ_FIRST, 2 },
+	{ "read_middle", IBV_WR_RDMA_READ, READ_MIDDLE, 3 },
+	{ "read_last", IBV_WR_RDMA_READ, READ_LAST, 2 },
+	{ "add_request", IBV_WR_ATOMIC_FETCH_AND_ADD, FETCH_ADD, 2 },
+	{ "add_ack", IBV_WR_ATOMIC_FETCH_AND_ADD, ATOMIC_ACK, 2 },
+	{ "swap_request", IBV_WR_ATOMIC_CMP_AND_SWP, CMP_SWAP, 2 },
+	{ "swap_ack", IBV_WR_ATOMIC_CMP_AND_SWP, ATOMIC_ACK, 2 },
+};
 
-static const struct t_case cases[] = {
-	EACH(send_first),
-	EACH(send_middle),
-	EACH(send_last),
-	EACH(send_ack),
-	EACH(imm_last),
-	EACH(write_first),
-	EACH(write_middle),
-	EACH(write_last),
-	EACH(write_ack),
-	EACH(write_imm),
-	EACH(write_imm_ack),
-	EACH(read_request),
-	EACH(read_first),
-	EACH(read_middle),
-	EACH(read_last),
-	EACH(add_request),
-	EACH(add_ack),
-	EACH(swap_request),
-	EACH(swap_ack),
+static const struct {
+	const char *name;
+	void (*fn)(const void *arg);
+} accidents[] = {
+	{ "lost", lost },
+	{ "twice", twice },
+	{ "spoilt", spoilt },
+	{ "late", late },
+};
+
+static const struct t_case more[] = {
 	{ "silence_no_retry", silence, &none, 0 },
 	{ "silence_3_retries", silence, &three, 0 },
 	{ "rnr_is_waited_for", rnr, NULL, 0 },
@@ -427,6 +415,8 @@ static const struct t_case cases[] = {
 	{ "uc_loses_write_imm", uc_loses, &uc_write, 0 },
 };
 
+#define ACCIDENTS (ARRAY_SIZE(ones) * ARRAY_SIZE(accidents))
+
 /* Run without the cable, over a plain veth pair. */
 static const struct t_case plain[] = {
 	{ "no_loss_no_retransmit", no_loss, NULL, 60 },
@@ -434,7 +424,18 @@ static const struct t_case plain[] = {
 
 int main(int argc, char **argv)
 {
-	if (getenv("CABLE_A"))
-		return t_main(argc, argv, cases, ARRAY_SIZE(cases));
-	return t_main(argc, argv, plain, ARRAY_SIZE(plain));
+	static struct t_case cases[ACCIDENTS + ARRAY_SIZE(more)];
+	static char names[ACCIDENTS][32];
+	size_t i, n = ARRAY_SIZE(accidents);
+
+	if (!getenv("CABLE_A"))
+		return t_main(argc, argv, plain, ARRAY_SIZE(plain));
+	for (i = 0; i < ACCIDENTS; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s_%s",
+			 accidents[i % n].name, ones[i / n].name);
+		cases[i] = (struct t_case){ names[i], accidents[i % n].fn,
+					    &ones[i / n], 0 };
+	}
+	memcpy(cases + ACCIDENTS, more, sizeof(more));
+	return t_main(argc, argv, cases, ARRAY_SIZE(cases));
 }
