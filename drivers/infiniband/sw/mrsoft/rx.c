@@ -44,8 +44,8 @@ static bool ip_is_plain(struct sk_buff *skb, bool *ipv6)
 	if (*ipv6)
 		return ipv6_hdr(skb)->nexthdr == IPPROTO_UDP &&
 		       !(IP6CB(skb)->flags & IP6SKB_FRAGMENTED);
-	return ip->ihl == sizeof(*ip) / 4 &&
-	       !(IPCB(skb)->flags & IPSKB_FRAG_COMPLETE);
+	/* reassembly leaves the size of the largest fragment, and no flag */
+	return ip->ihl == sizeof(*ip) / 4 && !IPCB(skb)->frag_max_size;
 }
 
 static void addresses(const struct sk_buff *skb, bool ipv6, union ib_gid *sgid,
