@@ -627,8 +627,11 @@ static void duplicate(struct mrsoft_wire *wire, const struct mrsoft_packet *pkt)
 			mrsoft_ack_atomic(wire, pkt->psn, old->old);
 		break;
 	case MRSOFT_PKT_ATOMIC_WRITE:
+		old = mrsoft_replay_find(&rx->replay, MRSOFT_PKT_ATOMIC_WRITE,
+					 pkt->psn);
 		ack_now(wire);
-		mrsoft_ack_atomic_write(wire, pkt->psn);
+		if (old)
+			mrsoft_ack_atomic_write(wire, pkt->psn);
 		break;
 	default:
 		rx->ack_due = true;
