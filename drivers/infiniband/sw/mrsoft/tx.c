@@ -445,6 +445,9 @@ static int hear_read(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 	struct mrsoft_tx *tx = tx_of(qp);
 	u64 off, n;
 
+	if (msg->opcode != IB_WR_ATOMIC_WRITE &&
+	    msg->op->kind != MRSOFT_OP_READ)
+		return -EINPROGRESS;
 	if (pkt->psn != tx->una) {
 		/* One is missing: asked for once, then the rest is old news. */
 		if (tx->gap || mrsoft_psn_diff(tx->next, pkt->psn) <= 0)
@@ -452,12 +455,8 @@ static int hear_read(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 		tx->gap = true;
 		return retry(qp, status);
 	}
-	if (msg->opcode == IB_WR_ATOMIC_WRITE)
-		n = 0;
-	else if (msg->op->kind == MRSOFT_OP_READ)
-		n = min_t(u64, qp->mtu, msg->length - offset_of(qp, pkt->psn));
-	else
-		return -EINPROGRESS;
+	n = msg->op->kind != MRSOFT_OP_READ ? 0 :
+	    min_t(u64, qp->mtu, msg->length - offset_of(qp, pkt->psn));
 	off = offset_of(qp, pkt->psn);
 	if (pkt->length != n)
 		return give_up(qp, status, IB_WC_BAD_RESP_ERR,
