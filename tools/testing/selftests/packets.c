@@ -922,6 +922,81 @@ static void atomic_again(const void *arg)
 	peer_free(p);
 }
 
+static void say_atomic_write(struct peer *p, uint32_t psn, uint64_t value)
+{
+	uint8_t ext[16];
+
+	put_reth(ext, (uintptr_t)p->buf.p, p->buf.mr->rkey, 8);
+	say(p, ATOMIC_WRITE, psn, ext, 16, &value, 8);
+}
+
+/* Annex A19: as an ATOMIC; the answer is a READ response without bytes. */
+static void atomic_write_again(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	volatile uint64_t *word = (void *)p->buf.p;
+	uint32_t psn = p->psn;
+	struct answer a;
+	int i;
+
+	*word = 1;
+	for (i = 0; i < 3; i++) {
+		say_atomic_write(p, psn, 2);
+		a = next_answer(p);
+		CHECK_EQ(a.opcode, 0x10);
+		CHECK_EQ(a.psn, psn);
+		CHECK_EQ(a.length, 0);
+		CHECK_EQ(*word, 2 + i);
+		/* who runs it twice writes this over */
+		*word = 3 + i;
+	}
+	p->psn = next_psn(psn);
+	works(p);
+	/* a SEND had this PSN, and nothing that */
+	say_atomic_write(p, psn_add(psn, 1), 77);
+	say_atomic_write(p, psn_add(psn, -1), 77);
+	works(p);
+	expect_silence(p, "an ATOMIC WRITE that was none");
+	CHECK_EQ(*word, 5);
+	peer_free(p);
+}
+
+/* The end of a WRITE wants a receive WQE that comes late. */
+static void late_receive(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint8_t bytes[MTU], ext[16], imm[4] = { 0xca, 0xfe, 0xba, 0xbe };
+	struct ibv_wc wc;
+	struct answer a;
+	int i;
+
+	fill(bytes, MTU, 1);
+	memset(p->buf.p, 0, 2 * MTU);
+	put_reth(ext, (uintptr_t)p->buf.p, p->buf.mr->rkey, MTU + 8);
+	say(p, 0x06, p->psn, ext, 16, bytes, MTU);
+	p->psn = next_psn(p->psn);
+	for (i = 0; i < 3; i++) {
+		say(p, 0x09, p->psn | ACK_REQ, imm, 4, bytes, 8);
+		a = next_answer(p);
+		CHECK_EQ(a.opcode, ACKNOWLEDGE);
+		CHECK_EQ(a.syndrome, 0x20 | p->e.conf.min_rnr);
+		CHECK_EQ(a.psn, p->psn);
+	}
+	OK(post_recv(&p->e, 3, NULL, 0, 0));
+	say(p, 0x09, p->psn | ACK_REQ, imm, 4, bytes, 8);
+	expect_ack(p, p->psn);
+	p->psn = next_psn(p->psn);
+	wc = NEXT_WC(p->e.rcq);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	CHECK_EQ(wc.byte_len, MTU + 8);
+	CHECK_EQ(be32toh(wc.imm_data), 0xcafebabe);
+	CHECK_EQ(filled(p->buf.p, MTU, 1), -1);
+	CHECK_EQ(filled(p->buf.p + MTU, 8, 1), -1);
+	works(p);
+	peer_free(p);
+}
+
 /* --- answers -------------------------------------------------------------- */
 
 /* AETH and more behind it, to any PSN. */
@@ -1110,6 +1185,88 @@ static void wrong_results(const void *arg)
 	say_answer(p, 0x10, psn, 0x1f, bytes, 4);
 	EXPECT_WC(p->e.scq, 7, IBV_WC_BAD_RESP_ERR);
 	CHECK_EQ(only(p->buf.p, 32, 0xee), -1);
+	peer_free(p);
+}
+
+/* Answers that are not to the point must not make it send again either. */
+static void stray_responses(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	static const uint8_t bytes[MTU];
+	uint32_t psn = p->e.conf.psn, i;
+	struct op op = {
+		.opcode = IBV_WR_SEND, .wr_id = 7, .laddr = p->buf.p,
+		.len = 3 * MTU, .lkey = p->buf.mr->lkey,
+	};
+	struct answer a;
+
+	OK(post(&p->e, &op));
+	expect_request(p, 0x00, psn);
+	expect_request(p, 0x01, psn_add(psn, 1));
+	expect_request(p, 0x02, psn_add(psn, 2));
+	for (i = 0; i < 3; i++) {
+		say_answer(p, 0x0e, psn_add(psn, i), 0, bytes, MTU);
+		say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, i), 0x1f, NULL,
+			   0);
+	}
+	if (hear(p, &a, 20))
+		t_fail(__FILE__, __LINE__, "opcode %#x, PSN %#x was sent again",
+		       a.opcode, a.psn);
+	say_answer(p, ACKNOWLEDGE, psn_add(psn, 2), 0x1f, NULL, 0);
+	EXPECT_WC(p->e.scq, 7, IBV_WC_SUCCESS);
+	peer_free(p);
+}
+
+/* More answers than the QP would ever keep, while it has nothing to do. */
+static void flood_of_answers(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	unsigned int i;
+
+	for (i = 0; i < 6000; i++)
+		say_answer(p, ACKNOWLEDGE, p->sq_psn, 0x1f, NULL, 0);
+	works(p);
+	/* in time: none of them is taken for the answer, nor hides it */
+	sends(p);
+	sends(p);
+	peer_free(p);
+}
+
+/* NAK of a PSN, RNR NAK: the same packet comes again.  IBA 9.7.5.2.8. */
+static void sent_again(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn = request(p, &requests[0]);
+	uint64_t start;
+
+	say_answer(p, ACKNOWLEDGE, psn, 0x60 | NAK_PSN, NULL, 0);
+	expect_request(p, SEND_ONLY, psn);
+	start = t_now();
+	/* code 20: 10.24 ms */
+	say_answer(p, ACKNOWLEDGE, psn, 0x20 | 20, NULL, 0);
+	expect_request(p, SEND_ONLY, psn);
+	CHECK(t_now() - start >= 9);
+	say_answer(p, ACKNOWLEDGE, psn, 0x1f, NULL, 0);
+	EXPECT_WC(p->e.scq, 7, IBV_WC_SUCCESS);
+	p->sq_psn = next_psn(p->sq_psn);
+	sends(p);
+	peer_free(p);
+}
+
+/* As often as rnr_retry says, and not for ever. */
+static void rnr_exceeded(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn = request(p, &requests[0]);
+	int i;
+
+	for (i = 0; i < p->e.conf.rnr_retry; i++) {
+		say_answer(p, ACKNOWLEDGE, psn, 0x21, NULL, 0);
+		expect_request(p, SEND_ONLY, psn);
+	}
+	say_answer(p, ACKNOWLEDGE, psn, 0x21, NULL, 0);
+	EXPECT_WC(p->e.scq, 7, IBV_WC_RNR_RETRY_EXC_ERR);
+	expect_state(&p->e, IBV_QPS_ERR);
 	peer_free(p);
 }
 
@@ -1323,10 +1480,16 @@ static const struct t_case cases[] = {
 	{ "twice", twice, &rc, 0 },
 	{ "read_again", read_again, &rc, 0 },
 	{ "atomic_again", atomic_again, &rc, 0 },
+	{ "atomic_write_again", atomic_write_again, &rc, 0 },
+	{ "late_receive", late_receive, &rc, 0 },
 	{ "unasked_idle", unasked_idle, &rc, 0 },
 	{ "unasked_busy", unasked_busy, &rc, 0 },
 	{ "refused", refused, &rc, 0 },
 	{ "wrong_results", wrong_results, &rc, 0 },
+	{ "stray_responses", stray_responses, &rc, 0 },
+	{ "flood_of_answers", flood_of_answers, &rc, 0 },
+	{ "sent_again", sent_again, &rc, 0 },
+	{ "rnr_exceeded", rnr_exceeded, &rc, 0 },
 	{ "datagrams", datagrams, &ud, 0 },
 	{ "datagrams6", datagrams, &ud6, 0 },
 	{ "fuzz_rc", fuzz, &rc, 60 },

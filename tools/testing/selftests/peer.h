@@ -21,6 +21,7 @@
 #define ACKNOWLEDGE 0x11
 #define ATOMIC_ACKNOWLEDGE 0x12
 #define FETCH_ADD 0x14
+#define ATOMIC_WRITE 0x1d
 #define UD_SEND_ONLY 0x64
 #define ACK_REQ 0x80000000u
 
