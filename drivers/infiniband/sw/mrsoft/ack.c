@@ -8,7 +8,8 @@
  * Lifetime: an answer that is queued somewhere holds nothing of ours.
  * Context:  process.
  * Spec:     IBA Vol 1, 9.7.5 (acknowledge), 9.7.4.2 (READ responses)
- * Tests:    tools/testing/suites/wire.sh
+ * Tests:    kunit/ack_kunit.c, tools/testing/selftests/packets.c,
+ *           tools/testing/suites/wire.sh
  */
 #include <linux/unaligned.h>
 
@@ -217,7 +218,11 @@ static void read_end(struct mrsoft_wire *wire, enum mrsoft_status status)
 
 	read->msg = NULL;
 	if (msg != &read->again) {
-		if (!status)
+		/*
+		 * A response without memory is as lost on the way: the peer
+		 * asks again, and the READ is over here, as rx.epsn says.
+		 */
+		if (!status || status == MRSOFT_S_SILENT)
 			status = mrsoft_resp_end(wire->qp, msg);
 		else
 			mrsoft_resp_abort(wire->qp, msg);
