@@ -12,7 +12,8 @@
  * Context:  arrival in softirq, the responder in process context.
  * Spec:     IBA Vol 1, 9.6 (packet checks), 9.7.4 (responder), 9.8 (UC, UD);
  *           Annex A17
- * Tests:    tools/testing/suites/wire.sh
+ * Tests:    kunit/wire_kunit.c, tools/testing/selftests/packets.c,
+ *           tools/testing/suites/wire.sh
  */
 #include <linux/etherdevice.h>
 #include <linux/slab.h>

@@ -12,7 +12,8 @@
  *           memory, with all checks.
  * Context:  process.
  * Spec:     IBA Vol 1, 9.7.2 (PSN), 9.7.5.2 (NAK), 9.7.6 (time-out), 9.7.7
- * Tests:    tools/testing/suites/wire.sh
+ * Tests:    tools/testing/selftests/packets.c,
+ *           tools/testing/suites/wire.sh
  */
 #include <linux/random.h>
 #include <linux/unaligned.h>
