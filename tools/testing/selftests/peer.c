@@ -476,21 +476,29 @@ static const char *const reasons[] = {
 	"pkt_queue",
 };
 
+/* Kept open: there are many, and they are read often. */
+static int open_count(enum mrsoft_reason reason)
+{
+	static int fds[ARRAY_SIZE(reasons)];
+	const char *dev = getenv("MRSOFT_DEV");
+	char path[128];
+
+	if (!fds[reason]) {
+		snprintf(path, sizeof(path),
+			 "/sys/class/infiniband/%s/ports/1/hw_counters/refused_%s",
+			 dev ? dev : "mr0", reasons[reason]);
+		fds[reason] = open(path, O_RDONLY | O_CLOEXEC);
+		CHECK(fds[reason] > 0);
+	}
+	return fds[reason];
+}
+
 static uint64_t count(enum mrsoft_reason reason)
 {
-	const char *dev = getenv("MRSOFT_DEV");
-	char path[128], text[32];
-	ssize_t n;
-	int fd;
+	char text[32];
+	ssize_t n = pread(open_count(reason), text, sizeof(text) - 1, 0);
 
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/refused_%s",
-		 dev ? dev : "mr0", reasons[reason]);
-	fd = open(path, O_RDONLY);
-	CHECK(fd >= 0);
-	n = read(fd, text, sizeof(text) - 1);
 	CHECK(n > 0);
-	close(fd);
 	text[n] = 0;
 	return strtoull(text, NULL, 10);
 }
