@@ -716,6 +716,7 @@ static void send_too_long(const void *arg)
 static void rnr(const void *arg)
 {
 	struct peer *p = peer_new(arg);
+	struct counts before;
 	uint8_t bytes[64];
 	struct answer a;
 	int i;
@@ -728,8 +729,10 @@ static void rnr(const void *arg)
 		CHECK_EQ(a.syndrome, 0x20 | p->e.conf.min_rnr);
 		CHECK_EQ(a.psn, p->psn);
 		/* what follows is not answered before the peer starts again */
+		read_counts(&before);
 		say(p, SEND_ONLY, next_psn(p->psn) | ACK_REQ, NULL, 0, bytes,
 		    64);
+		expect_counts(&before, MRSOFT_R_PSN, "behind an RNR NAK");
 	}
 	OK(post_recv(&p->e, 9, p->buf.p, 64, p->buf.mr->lkey));
 	say_send(p, bytes, sizeof(bytes));
