@@ -25,6 +25,18 @@
 #define BTH_DETH_BYTES	20
 #define ICRC_BYTES	4
 
+static u32 ifindex_of(const struct ib_gid_attr *attr)
+{
+	const struct net_device *netdev;
+	u32 ifindex;
+
+	rcu_read_lock();
+	netdev = rcu_dereference(attr->ndev);
+	ifindex = netdev ? netdev->ifindex : 0;
+	rcu_read_unlock();
+	return ifindex;
+}
+
 /**
  * mrsoft_av_set - take an address over from the core's form
  * @av: filled in
@@ -39,8 +51,10 @@ void mrsoft_av_set(struct mrsoft_av *av, const struct rdma_ah_attr *attr)
 
 	memset(av, 0, sizeof(*av));
 	av->dgid = grh->dgid;
-	if (grh->sgid_attr)
+	if (grh->sgid_attr) {
 		av->sgid = grh->sgid_attr->gid;
+		av->ifindex = ifindex_of(grh->sgid_attr);
+	}
 	memcpy(av->dmac, attr->roce.dmac, ETH_ALEN);
 	av->traffic_class = grh->traffic_class;
 	av->hop_limit = grh->hop_limit;

@@ -23,6 +23,7 @@
  * @sgid_index: in our GID table
  * @sl: service level
  * @ipv4: both GIDs are IPv4-mapped
+ * @ifindex: netdev that has the source GID, the port's or a VLAN above; 0: unknown
  */
 struct mrsoft_av {
 	union ib_gid dgid;
@@ -34,6 +35,7 @@ struct mrsoft_av {
 	u8 sgid_index;
 	u8 sl;
 	bool ipv4;
+	u32 ifindex;
 };
 
 /**

@@ -27,11 +27,13 @@
 #include "dev.h"
 #include "limits.h"
 #include "local.h"
+#include "mcast.h"
 #include "odp.h"
 #include "resource.h"
 #include "udp.h"
 #include "verbs.h"
 #include "verbs_ah.h"
+#include "verbs_mcast.h"
 #include "verbs_qp.h"
 
 /* IPv6, UDP, BTH, RETH, immediate data, ICRC: what stands around a payload. */
@@ -103,6 +105,9 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		.max_qp_init_rd_atom = MRSOFT_MAX_RD_ATOM,
 		.atomic_cap = IB_ATOMIC_HCA,
 		.max_mw = MRSOFT_MAX_MW,
+		.max_mcast_grp = MRSOFT_MAX_MCAST_GRP,
+		.max_mcast_qp_attach = MRSOFT_MAX_MCAST_QP_ATTACH,
+		.max_total_mcast_qp_attach = MRSOFT_MAX_MCAST_TOTAL,
 		.max_ah = MRSOFT_MAX_AH,
 		.max_srq = MRSOFT_MAX_SRQ,
 		.max_srq_wr = MRSOFT_MAX_SRQ_WR,
@@ -497,6 +502,7 @@ void mrsoft_dev_netdev_event(struct net_device *netdev, unsigned long event)
 		refresh_port(dev);
 		break;
 	case NETDEV_UNREGISTER:
+		mrsoft_mcast_leave(&dev->hca, netdev);
 		unregister_later(dev);
 		break;
 	}
@@ -548,6 +554,7 @@ static void set_ops(struct ib_device *ibdev)
 	ib_set_device_ops(ibdev, &dev_ops);
 	ib_set_device_ops(ibdev, &mrsoft_verbs_ops);
 	ib_set_device_ops(ibdev, &mrsoft_verbs_ah_ops);
+	ib_set_device_ops(ibdev, &mrsoft_verbs_mcast_ops);
 	ib_set_device_ops(ibdev, &mrsoft_verbs_qp_ops);
 	ib_set_device_ops(ibdev, &mrsoft_counters_ops);
 	ib_set_device_ops(ibdev, &mrsoft_resource_ops);

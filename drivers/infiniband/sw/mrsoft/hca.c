@@ -43,6 +43,7 @@ void mrsoft_hca_destroy(struct mrsoft_hca *hca)
 {
 	WARN_ON(!xa_empty(&hca->qps));
 	WARN_ON(!xa_empty(&hca->ahs));
+	WARN_ON(hca->num_groups);
 	xa_destroy(&hca->qps);
 	xa_destroy(&hca->ahs);
 	mrsoft_table_destroy(&hca->keys);

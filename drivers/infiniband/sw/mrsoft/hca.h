@@ -37,6 +37,7 @@ enum mrsoft_path_mode {
  * @num_qps: A, of them, bounded by MRSOFT_MAX_QP
  * @ahs: number -> struct mrsoft_ah of user space, read under RCU
  * @next_ah: cyclic allocation
+ * @num_groups: RTNL, multicast groups, bounded by MRSOFT_MAX_MCAST_GRP
  * @wq: where queues go on when a caller's turn is over; WQ_MEM_RECLAIM
  * @port_up: A, the port is active (READ_ONCE)
  * @mtu: A, bytes of the port's active MTU (READ_ONCE)
@@ -55,6 +56,7 @@ struct mrsoft_hca {
 	atomic_t num_qps;
 	struct xarray ahs;
 	u32 next_ah;
+	u32 num_groups;
 	struct workqueue_struct *wq;
 	bool port_up;
 	u32 mtu;

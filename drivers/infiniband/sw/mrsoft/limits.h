@@ -23,6 +23,7 @@
 /* QPN 0 is SMI, 1 is GSI; 0xffffff is the multicast QPN. */
 #define MRSOFT_QPN_MIN			0x10u
 #define MRSOFT_QPN_MAX			0xfffffeu
+#define MRSOFT_QPN_MCAST		0xffffffu
 #define MRSOFT_MAX_QP			SZ_64K	/* queue pairs */
 
 /* Work requests: a power of two of slots, of which one stays free. */
@@ -38,6 +39,10 @@
 #define MRSOFT_MAX_SRQ_WR		16383u		/* work requests */
 #define MRSOFT_MAX_PD			SZ_64K	/* protection domains */
 #define MRSOFT_MAX_AH			SZ_1M	/* address handles */
+/* Each packet to a group is copied for each of its QPs, in softirq. */
+#define MRSOFT_MAX_MCAST_GRP		1024u	/* groups of a device */
+#define MRSOFT_MAX_MCAST_QP_ATTACH	256u	/* queue pairs of a group */
+#define MRSOFT_MAX_MCAST_TOTAL		SZ_256K	/* of all groups: no limit more */
 #define MRSOFT_MAX_PKEYS		1u		/* table entries */
 #define MRSOFT_GID_TBL_LEN		1024u		/* table entries */
 

@@ -16,9 +16,11 @@
 #include <linux/jhash.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "copy.h"
 #include "local.h"
+#include "mcast.h"
 #include "pagein.h"
 #include "resp.h"
 #include "sq.h"
@@ -532,6 +534,75 @@ static bool find_av(struct mrsoft_qp *qp, struct mrsoft_av *av)
 	return true;
 }
 
+static bool has_wire(const struct mrsoft_hca *hca)
+{
+	return READ_ONCE(hca->path_mode) != MRSOFT_PATH_LOCAL &&
+	       mrsoft_hca_udp(hca);
+}
+
+/* What a receiver on the same host is told of the sender. */
+static void fill_header(struct mrsoft_qp *qp, const struct mrsoft_av *av)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+
+	mrsoft_av_grh(av, msg->length, msg->grh);
+	msg->ipv4 = av->ipv4;
+	memcpy(msg->smac, qp->hca->mac, ETH_ALEN);
+}
+
+/* Once for each message: the port, the wire.  True: QPs of this device hear it. */
+static bool start_group(struct mrsoft_qp *qp, const struct mrsoft_av *av)
+{
+	struct mrsoft_hca *hca = qp->hca;
+
+	if (!READ_ONCE(hca->port_up)) {
+		mrsoft_refuse(&hca->stats, MRSOFT_R_PORT_DOWN);
+		return false;
+	}
+	if (has_wire(hca)) {
+		mrsoft_tx_datagram(qp, av, qp->sq.bounce);
+		/* what is sent there comes in again */
+		if (hca->ifindex == LOOPBACK_IFINDEX)
+			return false;
+	}
+	if (qp->sq.cur->ud.qpn == MRSOFT_QPN_MCAST)
+		return true;
+	mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PEER);
+	return false;
+}
+
+/*
+ * To a group: by the wire to others, and a copy for each QP of this device.  After
+ * a receiver's page fault it goes on with that one.
+ */
+static enum mrsoft_status deliver_group(struct mrsoft_qp *qp,
+					const struct mrsoft_av *av)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_hca *hca = qp->hca;
+	enum mrsoft_status answer;
+	struct mrsoft_qp *peer;
+	u32 next;
+
+	if (!msg->copied) {
+		if (!start_group(qp, av))
+			return MRSOFT_S_SILENT;
+		msg->copied = MRSOFT_QPN_MIN;
+	}
+	fill_header(qp, av);
+	for (next = msg->copied;
+	     (peer = mrsoft_mcast_next(hca->net, hca->ifindex, &av->dgid, &next));
+	     msg->copied = next) {
+		answer = mrsoft_resp_datagram(peer, msg, qp->sq.bounce);
+		msg->copied = peer->qpn;
+		mrsoft_qp_put(peer);
+		if (answer == MRSOFT_S_FAULT)
+			return answer;
+		mrsoft_pagein_placed(qp);
+	}
+	return MRSOFT_S_OK;
+}
+
 static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 				  const struct mrsoft_av *av)
 {
@@ -540,15 +611,13 @@ static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 	enum mrsoft_reason why;
 	struct mrsoft_qp *peer;
 
-	if (!mrsoft_local_reaches(qp->hca, &av->dgid) &&
-	    READ_ONCE(qp->hca->path_mode) != MRSOFT_PATH_LOCAL &&
-	    mrsoft_hca_udp(qp->hca)) {
+	if (mrsoft_mcast_is_group(&av->dgid))
+		return deliver_group(qp, av);
+	if (!mrsoft_local_reaches(qp->hca, &av->dgid) && has_wire(qp->hca)) {
 		mrsoft_tx_datagram(qp, av, qp->sq.bounce);
 		return MRSOFT_S_OK;
 	}
-	mrsoft_av_grh(av, msg->length, msg->grh);
-	msg->ipv4 = av->ipv4;
-	memcpy(msg->smac, qp->hca->mac, ETH_ALEN);
+	fill_header(qp, av);
 	peer = find_peer(qp, &av->dgid, qp->sq.cur->ud.qpn, &why);
 	if (!peer) {
 		mrsoft_refuse(&qp->hca->stats, why);
@@ -592,26 +661,39 @@ static bool try_datagram(struct mrsoft_qp *qp, enum ib_wc_status *status,
 	return true;
 }
 
+/* The receiver's page did not come in time.  True: there may be other receivers. */
+static bool lose_copy(struct mrsoft_qp *qp)
+{
+	struct mrsoft_msg *msg = &qp->sq.msg;
+
+	mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
+	msg->reason = MRSOFT_R_NONE;
+	if (!msg->copied)
+		return false;
+	msg->copied++;
+	mrsoft_pagein_placed(qp);
+	return true;
+}
+
 static int datagram_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
 {
 	int ret = mrsoft_pagein_result(qp);
 	u64 ns;
 
-	/* mrsoft_pagein() says why it ends */
-	while (!ret && !try_datagram(qp, status, &ns)) {
+	for (;;) {
+		if (ret && !lose_copy(qp)) {
+			*status = IB_WC_SUCCESS;
+			return 0;
+		}
+		if (try_datagram(qp, status, &ns))
+			return 0;
+		/* mrsoft_pagein() says why it ends; receivers are counted */
 		ret = mrsoft_pagein(qp, ns);
 		if (ret == -EINPROGRESS)
 			return ret;
 		if (READ_ONCE(qp->sq.stopped))
 			return -EAGAIN;
 	}
-	if (ret) {
-		/* the receiver's page did not come in time: lost */
-		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
-		qp->sq.msg.reason = MRSOFT_R_NONE;
-		*status = IB_WC_SUCCESS;
-	}
-	return 0;
 }
 
 const struct mrsoft_path_ops mrsoft_datagram_path = {

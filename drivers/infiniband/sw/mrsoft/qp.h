@@ -102,6 +102,7 @@ struct mrsoft_swqe {
  * @rnr_timer: code of the wait, with MRSOFT_S_RNR
  * @old: ATOMIC: the value before, filled in by the responder
  * @done: bytes placed or read so far
+ * @copied: UD to a group: QPs of this host below that number have their copies
  * @fault: with MRSOFT_S_FAULT: what is not present
  * @no_fault: set by the path: it could not be had, so its absence is a refusal
  * @reason: why the last call did not answer MRSOFT_S_OK
@@ -131,6 +132,7 @@ struct mrsoft_msg {
 	u8 rnr_timer;
 	u64 old;
 	u64 done;
+	u32 copied;
 	struct mrsoft_fault fault;
 	bool no_fault;
 	enum mrsoft_reason reason;

@@ -16,6 +16,7 @@
  *           tools/testing/suites/wire.sh
  */
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/slab.h>
 #include <linux/unaligned.h>
 #include <net/ip.h>
@@ -25,6 +26,7 @@
 #include "fault.h"
 #include "icrc.h"
 #include "local.h"
+#include "mcast.h"
 #include "psn.h"
 #include "resp.h"
 #include "rx.h"
@@ -225,30 +227,100 @@ static enum mrsoft_reason dispatch(struct mrsoft_qp *qp, struct sk_buff *skb,
 	return enqueue(qp, skb);
 }
 
-static enum mrsoft_reason receive_at(struct mrsoft_hca *hca,
-				     struct sk_buff *skb, bool ipv6,
-				     const union ib_gid *sgid,
-				     const union ib_gid *dgid)
+/* With MRSOFT_R_NONE mrsoft_packet(@skb) is filled in. */
+static enum mrsoft_reason accept(const struct mrsoft_hca *hca,
+				 struct sk_buff *skb, bool plain, u32 *qpn)
 {
+	bool ipv6 = ip_hdr(skb)->version == 6;
+	const struct mrsoft_bth *bth;
 	struct mrsoft_packet pkt;
 	enum mrsoft_reason reason;
-	struct mrsoft_qp *qp;
-	u32 qpn;
 
 	if (!READ_ONCE(hca->port_up))
 		return MRSOFT_R_PORT_DOWN;
+	if (!plain)
+		return MRSOFT_R_PKT_HEADER;
 	reason = check_packet(skb, ipv6, &pkt);
 	if (reason)
 		return reason;
 	*mrsoft_packet(skb) = pkt;
-	qpn = be32_to_cpu(((struct mrsoft_bth *)(skb->data +
-				sizeof(struct udphdr)))->qpn) & MRSOFT_PSN_MASK;
+	bth = (void *)(skb->data + sizeof(struct udphdr));
+	*qpn = be32_to_cpu(bth->qpn) & MRSOFT_PSN_MASK;
+	return MRSOFT_R_NONE;
+}
+
+static enum mrsoft_reason receive_at(struct mrsoft_hca *hca,
+				     struct sk_buff *skb, bool plain,
+				     const union ib_gid *sgid,
+				     const union ib_gid *dgid)
+{
+	enum mrsoft_reason reason;
+	struct mrsoft_qp *qp;
+	u32 qpn;
+
+	reason = accept(hca, skb, plain, &qpn);
+	if (reason)
+		return reason;
 	qp = mrsoft_qp_get(hca, qpn);
 	if (!qp)
 		return MRSOFT_R_NO_PEER;
 	reason = dispatch(qp, skb, sgid, dgid);
 	mrsoft_qp_put(qp);
 	return reason;
+}
+
+/* A clone for each QP that is attached, which shares the bytes. */
+static void copy_to(struct mrsoft_qp *qp, struct sk_buff *skb,
+		    const union ib_gid *sgid, const union ib_gid *dgid)
+{
+	struct sk_buff *copy = skb_clone(skb, GFP_ATOMIC);
+	enum mrsoft_reason reason = MRSOFT_R_PKT_QUEUE;
+
+	if (copy)
+		reason = dispatch(qp, copy, sgid, dgid);
+	if (!reason)
+		return;
+	mrsoft_refuse(&qp->hca->stats, reason);
+	kfree_skb(copy);
+}
+
+static void receive_on(const void *net, u32 ifindex, struct sk_buff *skb,
+		       bool plain, const union ib_gid *sgid,
+		       const union ib_gid *dgid)
+{
+	struct mrsoft_hca *hca = mrsoft_mcast_find(net, ifindex, dgid);
+	enum mrsoft_reason reason;
+	struct mrsoft_qp *qp;
+	u32 qpn, next = 0;
+
+	if (!hca)
+		return;
+	reason = accept(hca, skb, plain, &qpn);
+	if (!reason && qpn != MRSOFT_QPN_MCAST)
+		reason = MRSOFT_R_NO_PEER;
+	if (reason) {
+		mrsoft_refuse(&hca->stats, reason);
+		return;
+	}
+	while ((qp = mrsoft_mcast_next(net, ifindex, dgid, &next))) {
+		copy_to(qp, skb, sgid, dgid);
+		mrsoft_qp_put(qp);
+	}
+}
+
+/*
+ * A packet to a group: for the device on the netdev where it came in, and if that
+ * is a VLAN, for the one on the netdev below.
+ */
+static void receive_group(const void *net, struct sk_buff *skb, bool plain,
+			  const union ib_gid *sgid, const union ib_gid *dgid)
+{
+	const struct net_device *netdev = skb->dev;
+
+	receive_on(net, netdev->ifindex, skb, plain, sgid, dgid);
+	if (is_vlan_dev(netdev))
+		receive_on(net, vlan_dev_real_dev(netdev)->ifindex, skb, plain,
+			   sgid, dgid);
 }
 
 /* A packet has come to port 4791.  Softirq, under RCU. */
@@ -263,11 +335,14 @@ static void receive(const void *net, struct sk_buff *skb)
 		goto drop;
 	plain = ip_is_plain(skb, &ipv6);
 	addresses(skb, ipv6, &sgid, &dgid);
+	if (mrsoft_mcast_is_group(&dgid)) {
+		receive_group(net, skb, plain, &sgid, &dgid);
+		goto drop;
+	}
 	hca = mrsoft_local_find(net, &dgid);
 	if (!hca)
 		goto drop;
-	reason = plain ? receive_at(hca, skb, ipv6, &sgid, &dgid) :
-			 MRSOFT_R_PKT_HEADER;
+	reason = receive_at(hca, skb, plain, &sgid, &dgid);
 	if (!reason)
 		return;
 	mrsoft_refuse(&hca->stats, reason);

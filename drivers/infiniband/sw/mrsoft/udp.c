@@ -64,6 +64,18 @@ static int encap_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
+/*
+ * local.c makes the copies of this host.  Sockets of tunnels have no loopback of
+ * multicast anyway if they are IPv4.
+ */
+static int no_mc_loop(struct socket *sock)
+{
+	int off = 0;
+
+	return sock->ops->setsockopt(sock, SOL_IPV6, IPV6_MULTICAST_LOOP,
+				     KERNEL_SOCKPTR(&off), sizeof(off));
+}
+
 static struct sock *open_sock(struct net *net, bool ipv6)
 {
 	struct udp_port_cfg cfg = {
@@ -84,6 +96,11 @@ static struct sock *open_sock(struct net *net, bool ipv6)
 	if (err)
 		return ERR_PTR(err);
 	setup_udp_tunnel_sock(net, sock->sk, &tunnel);
+	err = ipv6 ? no_mc_loop(sock) : 0;
+	if (err) {
+		udp_tunnel_sock_release(sock->sk);
+		return ERR_PTR(err);
+	}
 	return sock->sk;
 }
 
@@ -247,7 +264,7 @@ void mrsoft_route_reset(struct mrsoft_route *route)
 }
 
 static struct dst_entry *lookup4(struct net *net, struct sock *sk,
-				 const struct mrsoft_av *av, u16 sport)
+				 const struct mrsoft_av *av, u16 sport, u32 oif)
 {
 	struct flowi4 fl = {
 		.flowi4_proto = IPPROTO_UDP,
@@ -258,6 +275,8 @@ static struct dst_entry *lookup4(struct net *net, struct sock *sk,
 
 	memcpy(&fl.saddr, &av->sgid.raw[12], sizeof(fl.saddr));
 	memcpy(&fl.daddr, &av->dgid.raw[12], sizeof(fl.daddr));
+	if (ipv4_is_multicast(fl.daddr))
+		fl.flowi4_oif = oif;
 	mrsoft_flowi4_set_dscp(&fl, inet_dsfield_to_dscp(av->traffic_class));
 	rt = ip_route_output_flow(net, &fl, sk);
 	return IS_ERR(rt) ? NULL : &rt->dst;
@@ -276,8 +295,9 @@ static struct dst_entry *lookup6(struct net *net, struct sock *sk,
 
 	memcpy(&fl.saddr, &av->sgid, sizeof(fl.saddr));
 	memcpy(&fl.daddr, &av->dgid, sizeof(fl.daddr));
-	/* an address that means something on one link only */
-	if (__ipv6_addr_needs_scope_id(ipv6_addr_type(&fl.daddr)))
+	/* a group, or an address that means something on one link only */
+	if (ipv6_addr_is_multicast(&fl.daddr) ||
+	    __ipv6_addr_needs_scope_id(ipv6_addr_type(&fl.daddr)))
 		fl.flowi6_oif = oif;
 	dst = ip6_dst_lookup_flow(net, sk, &fl, NULL);
 	return IS_ERR(dst) ? NULL : dst;
@@ -297,7 +317,9 @@ static struct dst_entry *get_route(struct mrsoft_udp *udp, struct sock *sk,
 			return dst_clone(dst);
 		mrsoft_route_reset(route);
 	}
-	dst = av->ipv4 ? lookup4(udp->net, sk, av, sport) :
+	if (av->ifindex)
+		oif = av->ifindex;
+	dst = av->ipv4 ? lookup4(udp->net, sk, av, sport, oif) :
 			 lookup6(udp->net, sk, av, sport, oif);
 	if (dst && route) {
 		route->dst = dst_clone(dst);
@@ -406,7 +428,8 @@ static void finish(struct sk_buff *skb, const struct mrsoft_av *av, u16 sport)
  * @udp: of the device's namespace
  * @av: where to
  * @sport: UDP source port
- * @oif: the device's netdev, for addresses with a scope
+ * @oif: the device's netdev, for groups and addresses with a scope, if @av does
+ *	not know better
  * @route: remembers the way, or NULL
  * @skb: of mrsoft_udp_alloc(), from BTH to payload, the pad count set
  *

@@ -255,6 +255,7 @@ void mrsoft_wqe_message(const struct mrsoft_qp *qp,
 	msg->length = wqe->length;
 	msg->ex.inv_key = wqe->ex.inv_key;
 	msg->done = 0;
+	msg->copied = 0;
 	msg->packets = 1;
 	if (msg->op->kind == MRSOFT_OP_ATOMIC) {
 		msg->raddr = wqe->atomic.addr;

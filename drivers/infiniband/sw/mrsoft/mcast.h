@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mcast.h - multicast groups and the QPs attached to them
+ *
+ * Layer 5.
+ */
+#ifndef MRSOFT_MCAST_H
+#define MRSOFT_MCAST_H
+
+#include <rdma/ib_addr.h>
+
+#include "qp.h"
+
+struct net_device;
+
+/* ::ffff:224.0.0.0/100, which is an IPv4 group, or ff00::/8 */
+static inline bool mrsoft_mcast_is_group(const union ib_gid *gid)
+{
+	return rdma_is_multicast_addr((struct in6_addr *)gid->raw);
+}
+
+/*
+ * @netdev is in the group, by MAC and by IP, while a QP is attached; NULL: there
+ * is none.  Each attach wants its detach.  They sleep and take RTNL.
+ */
+int mrsoft_mcast_attach(struct mrsoft_hca *hca, struct net_device *netdev,
+			const union ib_gid *gid, u32 qpn);
+int mrsoft_mcast_detach(struct mrsoft_hca *hca, struct net_device *netdev,
+			const union ib_gid *gid, u32 qpn);
+/* The netdev goes, QPs stay attached.  Under RTNL. */
+void mrsoft_mcast_leave(struct mrsoft_hca *hca, struct net_device *netdev);
+
+/* The device on @ifindex of @net if a QP of its is attached.  Under RCU. */
+struct mrsoft_hca *mrsoft_mcast_find(const void *net, u32 ifindex,
+				     const union ib_gid *gid);
+/*
+ * The first QP attached to @gid there whose number is *@qpn or higher; *@qpn moves
+ * behind it.  Held, or NULL.
+ */
+struct mrsoft_qp *mrsoft_mcast_next(const void *net, u32 ifindex,
+				    const union ib_gid *gid, u32 *qpn);
+
+#endif /* MRSOFT_MCAST_H */
