@@ -6,7 +6,7 @@
 # mrsoft with mrsoft, then with rdma_rxe.  perftest ends with a word over TCP, so
 # that no side leaves while the other still waits for an answer.
 #
-# machines: uml-plain uml-kasan
+# machines: uml-plain
 # fast: no
 # timeout: 500
 

@@ -7,7 +7,7 @@
 #
 # and once without the cable in between, where nothing may be sent twice.
 #
-# machines: uml-plain uml-kasan uml-lockdep vm-6.1
+# machines: uml-plain
 # fast: no
 # timeout: 400
 

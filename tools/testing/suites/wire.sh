@@ -3,8 +3,8 @@
 #
 # wire - two hosts: the distribution's tools between two mrsoft devices
 #
-# machines: uml-plain uml-kasan uml-lockdep vm-6.1
-# fast: yes
+# machines: uml-plain
+# fast: no
 # timeout: 500
 
 # shellcheck source-path=SCRIPTDIR
