@@ -728,7 +728,11 @@ static void rnr(const void *arg)
 		CHECK_EQ(a.opcode, ACKNOWLEDGE);
 		CHECK_EQ(a.syndrome, 0x20 | p->e.conf.min_rnr);
 		CHECK_EQ(a.psn, p->psn);
-		/* what follows is not answered before the peer starts again */
+		/*
+		 * What follows is not answered before the peer starts again.
+		 * The core reads the counters once in a tick.
+		 */
+		t_sleep(25);
 		read_counts(&before);
 		say(p, SEND_ONLY, next_psn(p->psn) | ACK_REQ, NULL, 0, bytes,
 		    64);
