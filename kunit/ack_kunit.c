@@ -65,7 +65,7 @@ static struct mrsoft_msg read_msg(struct end *end, u32 psn)
 	};
 }
 
-/* What rx.c does when a READ request is the next packet. */
+/* What window.c does when a READ request is the next packet. */
 static void begin_read(struct kunit *test, struct mrsoft_wire *wire,
 		       struct end *end, u32 psn)
 {

@@ -12,6 +12,7 @@
 #include <linux/module.h>
 
 #include "rx.c"
+#include "window.c"
 
 /* --- opcodes -------------------------------------------------------------- */
 
