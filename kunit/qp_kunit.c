@@ -409,6 +409,11 @@ static void qp_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, check(fix, IB_QPS_INIT, IB_QPS_RTR, attr, mask),
 			-EINVAL);
 
+	good_attr(fix, attr);
+	attr->ah_attr.grh.dgid.raw[0] = 0xff;
+	KUNIT_EXPECT_EQ(test, check(fix, IB_QPS_INIT, IB_QPS_RTR, attr, mask),
+			-EINVAL);
+
 	/* one port: nothing to migrate to */
 	good_attr(fix, attr);
 	KUNIT_EXPECT_EQ(test, check(fix, IB_QPS_RTS, IB_QPS_RTS, attr,

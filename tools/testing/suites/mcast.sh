@@ -6,8 +6,8 @@
 # rdma_rxe of 6.1 receives in the initial network namespace only, so that one of
 # the hosts is that namespace there.
 #
-# machines: uml-plain uml-kasan uml-lockdep vm-6.1
-# timeout: 400
+# machines: uml-plain uml-kasan uml-lockdep
+# timeout: 650
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/guest.sh"
