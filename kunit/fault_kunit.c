@@ -524,7 +524,8 @@ static void other_namespace(struct engine *eng, struct post *p)
 
 static void not_local(struct engine *eng, struct post *p)
 {
-	eng->end[0].qp.path = &mrsoft_no_path;
+	/* nobody's address, or not any more */
+	eng->end[0].qp.av.dgid.raw[15] ^= 0x80;
 }
 
 static void bad_invalidate(struct engine *eng, struct post *p)

@@ -474,31 +474,6 @@ const struct mrsoft_path_ops mrsoft_local_path = {
 	.abort	= local_abort,
 };
 
-/* A destination that no device of this kernel has: nobody will answer. */
-static int no_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
-{
-	enum mrsoft_reason reason;
-
-	reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_NO_PATH);
-	if (qp->type == IB_QPT_UC) {
-		*status = IB_WC_SUCCESS;
-		return 0;
-	}
-	qp->sq.msg.reason = reason;
-	*status = IB_WC_RETRY_EXC_ERR;
-	return 0;
-}
-
-static void no_abort(struct mrsoft_qp *qp)
-{
-}
-
-const struct mrsoft_path_ops mrsoft_no_path = {
-	.name	= "none",
-	.run	= no_run,
-	.abort	= no_abort,
-};
-
 /* Datagrams */
 
 static enum mrsoft_status gather(struct mrsoft_qp *qp)
@@ -694,6 +669,10 @@ static int datagram_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
 		if (READ_ONCE(qp->sq.stopped))
 			return -EAGAIN;
 	}
+}
+
+static void no_abort(struct mrsoft_qp *qp)
+{
 }
 
 const struct mrsoft_path_ops mrsoft_datagram_path = {

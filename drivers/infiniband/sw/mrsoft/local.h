@@ -21,7 +21,6 @@ bool mrsoft_local_reaches(const struct mrsoft_hca *hca,
 			  const union ib_gid *gid);
 
 extern const struct mrsoft_path_ops mrsoft_local_path;	/* RC, UC */
-extern const struct mrsoft_path_ops mrsoft_no_path;	/* RC, UC */
 extern const struct mrsoft_path_ops mrsoft_datagram_path; /* UD, GSI */
 
 #endif /* MRSOFT_LOCAL_H */
