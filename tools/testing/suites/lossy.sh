@@ -42,10 +42,10 @@ all_hows()
 		T_PREFIX=$1.${how//[ %]/_}.
 		# shellcheck disable=SC2086 # words
 		t_run netem 20 netem $how
-		t_run write 60 perftest 1 ib_write_bw -s 65536 -n 50
-		t_run read 60 perftest 1 ib_read_bw -s 65536 -n 50
-		t_run send 60 perftest 1 ib_send_bw -s 65536 -n 50
-		t_run atomic 60 perftest 1 ib_atomic_bw -n 50
+		t_run write 60 perftest 1 ib_write_bw -s 65536 -n 20
+		t_run read 60 perftest 1 ib_read_bw -s 65536 -n 20
+		t_run send 60 perftest 1 ib_send_bw -s 65536 -n 20
+		t_run atomic 60 perftest 1 ib_atomic_bw -n 20
 	done
 	T_PREFIX=$1.
 }

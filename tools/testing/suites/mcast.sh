@@ -6,7 +6,7 @@
 # rdma_rxe of 6.1 receives in the initial network namespace only, so that one of
 # the hosts is that namespace there.
 #
-# machines: uml-plain uml-kasan uml-lockdep
+# machines: uml-plain uml-kasan
 # timeout: 650
 
 # shellcheck source-path=SCRIPTDIR
