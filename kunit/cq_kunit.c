@@ -14,6 +14,7 @@
 #include "cq.c"
 
 #define RACE_WCS	20000u
+#define RACE_TIME		(5 * HZ)
 #define RACE_QUEUED	1000u
 #define WAIT		(30 * HZ)
 
@@ -550,14 +551,16 @@ static int race_post(void *arg)
 
 /*
  * The consumer sleeps whenever poll, arm, poll finds nothing. If the event
- * for an entry that came in between could be lost, it would sleep for ever.
+ * for an entry that came in between could be lost, it would sleep for ever.  A slow
+ * machine ends after some seconds, with what it has seen until then.
  */
 static u32 race_consume(struct cq_fixture *fix, int flags, u32 *wrong)
 {
+	unsigned long end = jiffies + RACE_TIME;
 	u32 seq = 0;
 	u64 wr_id;
 
-	while (seq < RACE_WCS) {
+	while (seq < RACE_WCS && time_before(jiffies, end)) {
 		while (poll_one(fix, &wr_id))
 			*wrong += wr_id != seq++;
 		if (mrsoft_cq_arm(&fix->cq, flags) > 0)
@@ -568,9 +571,15 @@ static u32 race_consume(struct cq_fixture *fix, int flags, u32 *wrong)
 			continue;
 		}
 		if (seq < RACE_WCS &&
-		    !wait_for_completion_timeout(&fix->event, WAIT))
+		    !wait_for_completion_timeout(&fix->event, WAIT)) {
+			(*wrong)++;
 			break;
+		}
 	}
+	WRITE_ONCE(fix->stop, true);
+	wait_for_completion(&fix->done);
+	while (poll_one(fix, &wr_id))
+		*wrong += wr_id != seq++;
 	return seq;
 }
 
@@ -589,10 +598,8 @@ static void cq_no_lost_wakeup(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 		seq = race_consume(fix, i & 2 ? missed : IB_CQ_NEXT_COMP,
 				   &wrong);
-		WRITE_ONCE(fix->stop, true);
-		wait_for_completion(&fix->done);
-		KUNIT_EXPECT_EQ_MSG(test, seq, RACE_WCS, "lost, case %d", i);
-		KUNIT_EXPECT_EQ(test, wrong, 0u);
+		KUNIT_EXPECT_EQ_MSG(test, seq, fix->posted, "case %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, wrong, 0u, "lost, case %d", i);
 		KUNIT_EXPECT_EQ(test, fix->refused, 0u);
 		KUNIT_EXPECT_GT(test, atomic_read(&fix->upcalls), 0);
 		kunit_info(test, "case %d: %d upcalls\n", i,

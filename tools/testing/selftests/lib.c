@@ -453,7 +453,7 @@ struct conf conf_of(enum ibv_qp_type type)
 			  (type == RC ? IBV_ACCESS_REMOTE_READ |
 					IBV_ACCESS_REMOTE_ATOMIC : 0),
 		/* 1 ms, which is too short for packets of a busy machine */
-		.timeout = t_wire() ? t_slow() > 1 ? 17 : 14 : 8,
+		.timeout = t_wire() ? 14 : 8,
 		.retry_cnt = 3,
 		.rnr_retry = 3,
 		.min_rnr = 1,		/* 10 us */

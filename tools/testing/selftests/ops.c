@@ -947,6 +947,9 @@ static void crowd(const void *arg)
 	(void)arg;
 	conf.cap.max_send_wr = conf.cap.max_recv_wr = 16;
 	conf.cqe = 32;
+	/* half a second: it is about who gets a turn, not about when */
+	if (t_wire())
+		conf.timeout = 17;
 	world_new(&w, RC);
 	for (i = 0; i < n; i++)
 		pair_new(w.c, &conf, &a[i], &b[i]);
