@@ -802,6 +802,17 @@ struct ibv_wc next_wc(struct ibv_cq *cq, const char *file, int line)
 	return wc;
 }
 
+void arrive(enum ibv_qp_type type, const void *p, size_t len,
+	    unsigned int seed)
+{
+	uint64_t limit = t_now() + t_patience();
+
+	if (type != UC || !t_wire())
+		return;
+	while (filled(p, len, seed) != -1 && t_now() < limit)
+		t_sleep(1);
+}
+
 /* A packet has no room for the responder's reason. */
 static int reason_here(enum ibv_wc_status status, int reason)
 {

@@ -232,6 +232,12 @@ struct op {
 };
 
 int post(struct end *e, const struct op *op);
+/*
+ * A WRITE of UC is done when its last packet is on the way: waits until the bytes
+ * of fill() are there, or for too long.
+ */
+void arrive(enum ibv_qp_type type, const void *p, size_t len,
+	    unsigned int seed);
 int post_recv(struct end *e, uint64_t wr_id, const void *p, uint32_t len,
 	      uint32_t lkey);
 int post_srq(struct ibv_srq *srq, uint64_t wr_id, const void *p, uint32_t len,

@@ -127,6 +127,7 @@ static void write_read(const void *arg)
 		CHECK_EQ(only(w.theirs.p, SIZE, 0), -1);
 		fill(w.mine.p + at, sizes[i], i);
 		works(&w, IBV_WR_RDMA_WRITE, at, sizes[i]);
+		arrive(*type, w.theirs.p + at, sizes[i], i);
 		CHECK_EQ(filled(w.theirs.p + at, sizes[i], i), -1);
 		if (*type != RC)
 			continue;

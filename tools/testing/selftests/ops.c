@@ -112,18 +112,6 @@ static void send_sizes(const void *arg)
 	world_free(&w);
 }
 
-/* A WRITE of UC is done when its last packet is on the way, not when it is there. */
-static void arrive(enum ibv_qp_type type, const uint8_t *p, size_t len,
-		   unsigned int seed)
-{
-	uint64_t limit = t_now() + t_patience();
-
-	if (type != UC || !t_wire())
-		return;
-	while (filled(p, len, seed) != -1 && t_now() < limit)
-		t_sleep(1);
-}
-
 static void write_sizes(const void *arg)
 {
 	const enum ibv_qp_type *type = arg;
