@@ -452,6 +452,13 @@ static void sqe(const void *arg)
 	world_free(&w);
 }
 
+/* A datagram that is sent has not yet been dropped, on a wire. */
+static void on_its_way(void)
+{
+	if (t_wire())
+		t_sleep(50 * t_slow());
+}
+
 static void ud_drops(const void *arg)
 {
 	struct conf conf = conf_of(UD);
@@ -463,10 +470,12 @@ static void ud_drops(const void *arg)
 	/* no receive; then another QKey; then nobody there */
 	DO(&w.a, .opcode = IBV_WR_SEND, .laddr = w.mine.p,
 	   .lkey = w.mine.mr->lkey, .len = 100);
+	on_its_way();
 	OK(post_recv(&w.b, 1, w.plain.p, 140, w.plain.mr->lkey));
 	OK(ibv_modify_qp(w.b.qp, &attr, IBV_QP_QKEY));
 	DO(&w.a, .opcode = IBV_WR_SEND, .laddr = w.mine.p,
 	   .lkey = w.mine.mr->lkey, .len = 100);
+	on_its_way();
 	attr.qkey = UD_QKEY;
 	OK(ibv_modify_qp(w.b.qp, &attr, IBV_QP_QKEY));
 	w.a.peer_qpn = 0x777777;
