@@ -793,14 +793,8 @@ static void flow_dereg_race(struct kunit *test)
 	KUNIT_EXPECT_GT(test, cut, 0);
 }
 
-static void destroy_peer(struct big *big)
-{
-	destroy_qp(big->b);
-	big->eng->lost = 1;
-}
-
-/* Who modifies a QP is not the runner of another one's send queue. */
-struct modify_work {
+/* Who ends a QP is not the runner of another one's send queue. */
+struct elsewhere {
 	struct work_struct work;
 	struct end *end;
 	enum ib_qp_state state;
@@ -809,31 +803,46 @@ struct modify_work {
 
 static void modify_fn(struct work_struct *work)
 {
-	struct modify_work *m = container_of(work, struct modify_work, work);
+	struct elsewhere *e = container_of(work, struct elsewhere, work);
 
-	plan.ret = to_state(m->end, m->state);
-	complete(&m->done);
+	plan.ret = to_state(e->end, e->state);
+	complete(&e->done);
 }
 
-static void modify_elsewhere(struct end *end, enum ib_qp_state state)
+static void destroy_fn(struct work_struct *work)
 {
-	struct modify_work m = { .end = end, .state = state };
+	struct elsewhere *e = container_of(work, struct elsewhere, work);
 
-	init_completion(&m.done);
-	INIT_WORK_ONSTACK(&m.work, modify_fn);
-	schedule_work(&m.work);
-	wait_for_completion(&m.done);
-	destroy_work_on_stack(&m.work);
+	destroy_qp(e->end);
+	complete(&e->done);
+}
+
+static void do_elsewhere(work_func_t fn, struct end *end,
+			 enum ib_qp_state state)
+{
+	struct elsewhere e = { .end = end, .state = state };
+
+	init_completion(&e.done);
+	INIT_WORK_ONSTACK(&e.work, fn);
+	schedule_work(&e.work);
+	wait_for_completion(&e.done);
+	destroy_work_on_stack(&e.work);
+}
+
+static void destroy_peer(struct big *big)
+{
+	do_elsewhere(destroy_fn, big->b, IB_QPS_RESET);
+	big->eng->lost = 1;
 }
 
 static void reset_peer(struct big *big)
 {
-	modify_elsewhere(big->b, IB_QPS_RESET);
+	do_elsewhere(modify_fn, big->b, IB_QPS_RESET);
 }
 
 static void fail_peer(struct big *big)
 {
-	modify_elsewhere(big->b, IB_QPS_ERR);
+	do_elsewhere(modify_fn, big->b, IB_QPS_ERR);
 }
 
 static const struct peer_row {
@@ -940,7 +949,14 @@ static void port_flaps(struct big *big)
 	complete(&plan.reached);
 }
 
-static void flow_port_flaps(struct kunit *test)
+static void port_is_back(struct big *big)
+{
+	big->b->hca.port_up = true;
+}
+
+/* @act in the middle of a message, and @mend while it is tried again. */
+static void flaps(struct kunit *test, void (*act)(struct big *big),
+		  void (*mend)(struct big *big))
 {
 	struct big big;
 	struct post p;
@@ -952,15 +968,20 @@ static void flow_port_flaps(struct kunit *test)
 	fill(big.buf[0], BIG, 33);
 	KUNIT_ASSERT_EQ(test, post_recv_key(big.b, 7, (void *)(uintptr_t)IOVA,
 					    BIG, big.mr[1]->key.key), 0);
-	set_plan(&big, 6, port_flaps);
+	set_plan(&big, 6, act);
 	must_post(big.a, &p);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&plan.reached,
 							    20 * HZ));
 	KUNIT_EXPECT_TRUE(test, wait_count(&big.a->hca.stats.retries, 1));
-	big.b->hca.port_up = true;
+	mend(&big);
 	expect_send(big.a, 1, IB_WC_SUCCESS);
 	expect_recv(big.b, 7, IB_WC_SUCCESS);
 	KUNIT_EXPECT_TRUE(test, filled(big.buf[1], BIG, 33));
+}
+
+static void flow_port_flaps(struct kunit *test)
+{
+	flaps(test, port_flaps, port_is_back);
 }
 
 /* The peer's address goes, and comes back while the message is tried again. */
@@ -972,28 +993,16 @@ static void gid_goes(struct big *big)
 	complete(&plan.reached);
 }
 
+static void gid_is_back(struct big *big)
+{
+	KUNIT_ASSERT_EQ(big->b->test,
+			mrsoft_local_gid_add(&big->b->hca,
+					     &big->b->gid_attr.gid), 0);
+}
+
 static void flow_gid_flaps(struct kunit *test)
 {
-	struct big big;
-	struct post p;
-
-	big_start(test, &big, IB_QPT_RC);
-	big.a->qp.attr.retry_cnt = 7;
-	big.a->qp.attr.timeout = 15;	/* 134 ms */
-	p = big_post(&big, IB_WR_SEND);
-	fill(big.buf[0], BIG, 34);
-	KUNIT_ASSERT_EQ(test, post_recv_key(big.b, 7, (void *)(uintptr_t)IOVA,
-					    BIG, big.mr[1]->key.key), 0);
-	set_plan(&big, 6, gid_goes);
-	must_post(big.a, &p);
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&plan.reached,
-							    20 * HZ));
-	KUNIT_EXPECT_TRUE(test, wait_count(&big.a->hca.stats.retries, 1));
-	KUNIT_ASSERT_EQ(test, mrsoft_local_gid_add(&big.b->hca,
-						   &big.b->gid_attr.gid), 0);
-	expect_send(big.a, 1, IB_WC_SUCCESS);
-	expect_recv(big.b, 7, IB_WC_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, filled(big.buf[1], BIG, 34));
+	flaps(test, gid_goes, gid_is_back);
 }
 
 static void port_flaps_at_once(struct big *big)
