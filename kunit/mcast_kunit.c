@@ -150,7 +150,7 @@ static void mcast_gid(struct kunit *test)
 {
 	const struct gid_row *row = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, mrsoft_mcast_is_group(&row->gid), row->is_group);
+	KUNIT_EXPECT_EQ(test, mrsoft_gid_is_group(&row->gid), row->is_group);
 }
 
 static void mcast_counted(struct kunit *test)

@@ -189,8 +189,7 @@ static enum mrsoft_status read_one(struct mrsoft_wire *wire)
 	u64 off;
 	u32 n;
 
-	off = read->base + (u64)mrsoft_psn_diff(read->psn, read->first) *
-			   qp->mtu;
+	off = (u64)mrsoft_psn_diff(read->psn, read->first) * qp->mtu;
 	n = min_t(u64, qp->mtu, msg->length - off);
 	skb = response(wire, n, &payload);
 	if (!skb)

@@ -7,6 +7,7 @@
 #ifndef MRSOFT_AH_H
 #define MRSOFT_AH_H
 
+#include <rdma/ib_addr.h>
 #include <rdma/ib_verbs.h>
 
 #include "limits.h"
@@ -60,6 +61,12 @@ static inline struct mrsoft_ah *mrsoft_ah(struct ib_ah *ibah)
 }
 
 struct mrsoft_hca;
+
+/* ::ffff:224.0.0.0/100, which is an IPv4 group, or ff00::/8 */
+static inline bool mrsoft_gid_is_group(const union ib_gid *gid)
+{
+	return rdma_is_multicast_addr((struct in6_addr *)gid->raw);
+}
 
 void mrsoft_av_set(struct mrsoft_av *av, const struct rdma_ah_attr *attr);
 /* The 40 bytes that a UD receive finds in front of its payload. */

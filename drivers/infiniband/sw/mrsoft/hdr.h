@@ -13,7 +13,6 @@
 
 #define MRSOFT_UDP_PORT		4791u
 #define MRSOFT_ICRC_BYTES	4u
-#define MRSOFT_MULTICAST_QPN	0xffffffu
 
 /* struct mrsoft_bth, flags */
 #define MRSOFT_BTH_SOLICITED	0x80u

@@ -10,6 +10,7 @@
 
 #include <linux/bits.h>
 #include <linux/sizes.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
 /* Keys: 24 bits of index, 8 bits that change.  Index 0 is never given. */
@@ -70,6 +71,11 @@
 
 /* Another's pages: how many may be waited for, in one region. */
 #define MRSOFT_FAULT_JOBS		16u		/* page faults */
+
+/* An ack timeout of zero means for ever: how often a silent peer is asked then. */
+#define MRSOFT_FOREVER_POLL_NS		(100 * NSEC_PER_MSEC)	/* ns */
+/* RNR retry count that does not count, IBA 9.7.5.2.8. */
+#define MRSOFT_RNR_FOREVER		7
 
 #define MRSOFT_GRH_BYTES		40u		/* in front of a UD receive */
 #define MRSOFT_PKEY_DEFAULT		0xffffu

@@ -18,20 +18,16 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "copy.h"
 #include "local.h"
 #include "mcast.h"
 #include "pagein.h"
 #include "resp.h"
+#include "sgl.h"
 #include "sq.h"
 #include "tx.h"
 
-/* No ack timeout means for ever: how often a silent peer is tried then. */
-#define FOREVER_POLL_NS		(100 * NSEC_PER_MSEC)
 /* One receiver whose page does not come must not hold up all the others. */
 #define RECEIVER_WAIT_NS	(100 * NSEC_PER_MSEC)
-/* Retry count that does not count, IBA 9.7.5.2.8. */
-#define RNR_FOREVER		7
 
 struct local_gid {
 	struct hlist_node node;
@@ -232,7 +228,7 @@ static int wait_rnr(struct mrsoft_qp *qp, enum ib_wc_status *status)
 {
 	struct mrsoft_sq *sq = &qp->sq;
 
-	if (sq->rnr_retries != RNR_FOREVER && !sq->rnr_retries--) {
+	if (sq->rnr_retries != MRSOFT_RNR_FOREVER && !sq->rnr_retries--) {
 		sq->msg.reason = mrsoft_refuse(&qp->hca->stats,
 					       MRSOFT_R_RNR_EXCEEDED);
 		*status = IB_WC_RNR_RETRY_EXC_ERR;
@@ -255,7 +251,7 @@ static int wait_answer(struct mrsoft_qp *qp, enum ib_wc_status *status)
 		return 0;
 	}
 	atomic64_inc(&qp->hca->stats.retries);
-	mrsoft_sq_wait(qp, ns ? ns : FOREVER_POLL_NS);
+	mrsoft_sq_wait(qp, ns ? ns : MRSOFT_FOREVER_POLL_NS);
 	return -EINPROGRESS;
 }
 
@@ -269,7 +265,7 @@ static int answered(struct mrsoft_qp *qp, enum mrsoft_status answer,
 	struct mrsoft_sq *sq = &qp->sq;
 
 	sq->stage = MRSOFT_SQ_FETCHED;
-	mrsoft_sq_rewind(qp);
+	mrsoft_sgl_seek(qp, 0);
 	if (qp->type == IB_QPT_UC && answer != MRSOFT_S_LOC_PROT) {
 		sq->msg.reason = MRSOFT_R_NONE;
 		*status = IB_WC_SUCCESS;
@@ -337,7 +333,7 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
 	enum mrsoft_status answer;
 	struct mrsoft_qp *peer;
 
-	if (mrsoft_sq_span(qp, max, &span)) {
+	if (mrsoft_sgl_span(qp, max, &span)) {
 		local_abort(qp);
 		return MRSOFT_S_LOC_PROT;
 	}
@@ -349,7 +345,7 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
 	answer = mrsoft_resp_segment(peer, &qp->sq.msg, &span);
 	mrsoft_qp_put(peer);
 	if (!answer) {
-		mrsoft_sq_advance(qp, span.length);
+		mrsoft_sgl_advance(qp, span.length);
 		mrsoft_pagein_placed(qp);
 	}
 	mrsoft_span_put(&span);
@@ -362,26 +358,7 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
  */
 static enum mrsoft_status store_result(struct mrsoft_qp *qp)
 {
-	enum mrsoft_status status = MRSOFT_S_OK;
-	struct mrsoft_span old, span;
-	enum mrsoft_reason reason;
-	u32 done = 0;
-
-	mrsoft_sq_rewind(qp);
-	mrsoft_span_kernel(&old, &qp->sq.msg.old, sizeof(u64));
-	while (done < sizeof(u64) && !status) {
-		if (mrsoft_sq_span(qp, sizeof(u64) - done, &span))
-			return MRSOFT_S_LOC_PROT;
-		reason = mrsoft_copy(&span, 0, &old, done, span.length);
-		if (reason == MRSOFT_R_PAGE_ABSENT)
-			status = mrsoft_pagein_absent(qp, &span, true);
-		else if (reason)
-			status = MRSOFT_S_LOC_PROT;
-		done += span.length;
-		mrsoft_sq_advance(qp, span.length);
-		mrsoft_span_put(&span);
-	}
-	return status;
+	return mrsoft_sgl_move(qp, 0, &qp->sq.msg.old, sizeof(u64), true);
 }
 
 /* Executed once: after that only the result is missing. */
@@ -478,25 +455,7 @@ const struct mrsoft_path_ops mrsoft_local_path = {
 
 static enum mrsoft_status gather(struct mrsoft_qp *qp)
 {
-	struct mrsoft_sq *sq = &qp->sq;
-	enum mrsoft_status status = MRSOFT_S_OK;
-	struct mrsoft_span to, span;
-	enum mrsoft_reason reason;
-	u64 done = 0;
-
-	mrsoft_sq_rewind(qp);
-	mrsoft_span_kernel(&to, sq->bounce, sq->msg.length);
-	while (done < sq->msg.length && !status) {
-		if (mrsoft_sq_span(qp, sq->msg.length - done, &span))
-			return MRSOFT_S_LOC_PROT;
-		reason = mrsoft_copy(&to, done, &span, 0, span.length);
-		if (reason)
-			status = mrsoft_pagein_absent(qp, &span, false);
-		done += span.length;
-		mrsoft_sq_advance(qp, span.length);
-		mrsoft_span_put(&span);
-	}
-	return status;
+	return mrsoft_sgl_move(qp, 0, qp->sq.bounce, qp->sq.msg.length, false);
 }
 
 static bool find_av(struct mrsoft_qp *qp, struct mrsoft_av *av)
@@ -586,7 +545,7 @@ static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 	enum mrsoft_reason why;
 	struct mrsoft_qp *peer;
 
-	if (mrsoft_mcast_is_group(&av->dgid))
+	if (mrsoft_gid_is_group(&av->dgid))
 		return deliver_group(qp, av);
 	if (!mrsoft_local_reaches(qp->hca, &av->dgid) && has_wire(qp->hca)) {
 		mrsoft_tx_datagram(qp, av, qp->sq.bounce);

@@ -7,17 +7,9 @@
 #ifndef MRSOFT_MCAST_H
 #define MRSOFT_MCAST_H
 
-#include <rdma/ib_addr.h>
-
 #include "qp.h"
 
 struct net_device;
-
-/* ::ffff:224.0.0.0/100, which is an IPv4 group, or ff00::/8 */
-static inline bool mrsoft_mcast_is_group(const union ib_gid *gid)
-{
-	return rdma_is_multicast_addr((struct in6_addr *)gid->raw);
-}
 
 /*
  * @netdev is in the group, by MAC and by IP, while a QP is attached; NULL: there

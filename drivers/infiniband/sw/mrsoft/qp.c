@@ -16,7 +16,6 @@
  * Tests:    kunit/qp_kunit.c
  */
 #include <linux/slab.h>
-#include <rdma/ib_addr.h>
 
 #include "limits.h"
 #include "psn.h"
@@ -171,11 +170,6 @@ static int check_numbers(const struct ib_qp_attr *attr, int mask)
 	return 0;
 }
 
-static bool is_group(const struct ib_global_route *grh)
-{
-	return rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw);
-}
-
 static int check_path(const struct ib_qp_attr *attr, int mask)
 {
 	if ((mask & IB_QP_AV) &&
@@ -184,7 +178,7 @@ static int check_path(const struct ib_qp_attr *attr, int mask)
 	     rdma_ah_get_port_num(&attr->ah_attr) != 1))
 		return -EINVAL;
 	/* a connection has one peer */
-	if ((mask & IB_QP_AV) && is_group(rdma_ah_read_grh(&attr->ah_attr)))
+	if ((mask & IB_QP_AV) && mrsoft_gid_is_group(&rdma_ah_read_grh(&attr->ah_attr)->dgid))
 		return -EINVAL;
 	if ((mask & IB_QP_PATH_MTU) &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))

@@ -295,7 +295,7 @@ static void receive(const void *net, struct sk_buff *skb)
 		goto drop;
 	plain = ip_is_plain(skb, &ipv6);
 	addresses(skb, ipv6, &sgid, &dgid);
-	if (mrsoft_mcast_is_group(&dgid)) {
+	if (mrsoft_gid_is_group(&dgid)) {
 		receive_group(net, skb, plain, &sgid, &dgid);
 		goto drop;
 	}

@@ -21,10 +21,10 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
-#include "copy.h"
 #include "mw.h"
 #include "pagein.h"
 #include "psn.h"
+#include "sgl.h"
 #include "sq.h"
 #include "wqe.h"
 
@@ -36,46 +36,6 @@ static enum mrsoft_reason refuse(struct mrsoft_qp *qp,
 }
 
 /* Validating */
-
-static int sge_rights(const struct mrsoft_op *op)
-{
-	return op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC ?
-		IB_ACCESS_LOCAL_WRITE : 0;
-}
-
-static struct mrsoft_access sge_access(struct mrsoft_qp *qp,
-				       const struct ib_sge *sge, u32 off,
-				       u64 len)
-{
-	return (struct mrsoft_access){
-		.pd	= qp->pd,
-		.qpn	= qp->qpn,
-		.key	= sge->lkey,
-		.rights	= sge_rights(qp->sq.msg.op),
-		.iova	= sge->addr + off,
-		.length	= len,
-	};
-}
-
-/* The own side first: when both are wrong, the local error is reported. */
-static enum ib_wc_status check_sges(struct mrsoft_qp *qp)
-{
-	struct mrsoft_swqe *wqe = qp->sq.cur;
-	struct mrsoft_access req;
-	u32 i;
-
-	if (wqe->flags & IB_SEND_INLINE)
-		return IB_WC_SUCCESS;
-	for (i = 0; i < wqe->num_sge; i++) {
-		if (!wqe->sge[i].length)
-			continue;
-		req = sge_access(qp, &wqe->sge[i], 0, wqe->sge[i].length);
-		qp->sq.msg.reason = mrsoft_key_probe(&qp->hca->keys, &req);
-		if (qp->sq.msg.reason)
-			return IB_WC_LOC_PROT_ERR;
-	}
-	return IB_WC_SUCCESS;
-}
 
 static enum ib_wc_status check_length(struct mrsoft_qp *qp)
 {
@@ -115,7 +75,7 @@ static enum ib_wc_status validate(struct mrsoft_qp *qp)
 	if (op->kind == MRSOFT_OP_LOCAL)
 		return IB_WC_SUCCESS;
 	status = check_length(qp);
-	return status ? status : check_sges(qp);
+	return status ? status : mrsoft_sgl_check(qp);
 }
 
 static void start_msg(struct mrsoft_qp *qp)
@@ -544,74 +504,6 @@ void mrsoft_sq_hear(struct mrsoft_qp *qp)
 	spin_lock_irqsave(&sq->lock, flags);
 	sq->news = false;
 	spin_unlock_irqrestore(&sq->lock, flags);
-}
-
-/**
- * mrsoft_sq_span - the next bytes of the current WQE
- * @qp: runner
- * @max: bytes at most
- * @span: held, to be put by the caller
- *
- * Context: process, runner only.
- * Return: MRSOFT_R_NONE, or why the list may not be used (any more).
- */
-enum mrsoft_reason mrsoft_sq_span(struct mrsoft_qp *qp, size_t max,
-				  struct mrsoft_span *span)
-{
-	struct mrsoft_sq *sq = &qp->sq;
-	struct mrsoft_swqe *wqe = sq->cur;
-	struct mrsoft_access req;
-	const struct ib_sge *sge;
-
-	if (wqe->flags & IB_SEND_INLINE) {
-		mrsoft_span_kernel(span, wqe->data + sq->sge_off,
-				   min_t(u64, max, wqe->length - sq->sge_off));
-		return MRSOFT_R_NONE;
-	}
-	while (sq->sge < wqe->num_sge &&
-	       sq->sge_off == wqe->sge[sq->sge].length) {
-		sq->sge++;
-		sq->sge_off = 0;
-	}
-	if (WARN_ON_ONCE(sq->sge >= wqe->num_sge))
-		return MRSOFT_R_RING_ENTRY;
-	sge = &wqe->sge[sq->sge];
-	req = sge_access(qp, sge, sq->sge_off,
-			 min_t(u64, max, sge->length - sq->sge_off));
-	sq->msg.reason = mrsoft_key_access(&qp->hca->keys, &req, span);
-	return sq->msg.reason;
-}
-
-/**
- * mrsoft_sq_advance - bytes of the current WQE are done
- * @qp: runner
- * @bytes: not more than the last span had
- *
- * Context: process, runner only.
- */
-void mrsoft_sq_advance(struct mrsoft_qp *qp, u64 bytes)
-{
-	qp->sq.sge_off += bytes;
-}
-
-/**
- * mrsoft_sq_seek - go on at another place of the current WQE
- * @qp: runner
- * @offset: bytes from the start of the message, not more than it has
- *
- * Context: process, runner only.
- */
-void mrsoft_sq_seek(struct mrsoft_qp *qp, u64 offset)
-{
-	struct mrsoft_sq *sq = &qp->sq;
-	struct mrsoft_swqe *wqe = sq->cur;
-
-	sq->sge = 0;
-	if (!(wqe->flags & IB_SEND_INLINE))
-		while (sq->sge < wqe->num_sge &&
-		       offset >= wqe->sge[sq->sge].length)
-			offset -= wqe->sge[sq->sge++].length;
-	sq->sge_off = offset;
 }
 
 /* Kernel consumers */

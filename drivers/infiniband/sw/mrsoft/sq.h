@@ -36,16 +36,5 @@ void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns);
 /* News for a path, from any context: ends its wait; hear: they are looked at now. */
 void mrsoft_sq_wake(struct mrsoft_qp *qp);
 void mrsoft_sq_hear(struct mrsoft_qp *qp);
-enum mrsoft_reason mrsoft_sq_span(struct mrsoft_qp *qp, size_t max,
-				  struct mrsoft_span *span);
-void mrsoft_sq_advance(struct mrsoft_qp *qp, u64 bytes);
-void mrsoft_sq_seek(struct mrsoft_qp *qp, u64 offset);
-
-/* The current WQE again from its first byte. */
-static inline void mrsoft_sq_rewind(struct mrsoft_qp *qp)
-{
-	qp->sq.sge = 0;
-	qp->sq.sge_off = 0;
-}
 
 #endif /* MRSOFT_SQ_H */

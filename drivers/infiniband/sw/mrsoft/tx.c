@@ -18,9 +18,9 @@
 #include <linux/random.h>
 #include <linux/unaligned.h>
 
-#include "copy.h"
 #include "pagein.h"
 #include "psn.h"
+#include "sgl.h"
 #include "sq.h"
 #include "tx.h"
 
@@ -28,10 +28,6 @@
 #define WINDOW		64u
 /* Packets of the answer that one READ request asks for. */
 #define READ_CHUNK	64u
-/* A time-out of zero means for ever: how often a silent peer is asked then. */
-#define FOREVER_NS	(100 * NSEC_PER_MSEC)
-/* Retry count that does not count, IBA 9.7.5.2.8. */
-#define RNR_FOREVER	7
 /* A time-out doubles with each one that follows, up to eight times. */
 #define MAX_BACKOFF	3
 
@@ -51,7 +47,7 @@ static void arm(struct mrsoft_qp *qp)
 	u64 ns = mrsoft_ack_ns(qp->attr.timeout);
 
 	if (!ns)
-		ns = FOREVER_NS;
+		ns = MRSOFT_FOREVER_POLL_NS;
 	tx->due = ktime_add_ns(ktime_get(), ns << tx->backoff);
 }
 
@@ -102,7 +98,7 @@ static int wait_rnr(struct mrsoft_qp *qp, u8 timer, enum ib_wc_status *status)
 	struct mrsoft_tx *tx = tx_of(qp);
 	struct mrsoft_sq *sq = &qp->sq;
 
-	if (sq->rnr_retries != RNR_FOREVER && !sq->rnr_retries--)
+	if (sq->rnr_retries != MRSOFT_RNR_FOREVER && !sq->rnr_retries--)
 		return give_up(qp, status, IB_WC_RNR_RETRY_EXC_ERR,
 			       MRSOFT_R_RNR_EXCEEDED);
 	atomic64_inc(&qp->hca->stats.rnr_waits);
@@ -170,39 +166,6 @@ static void *put_headers(void *to, const struct mrsoft_msg *msg, u8 where)
 	return eth + 1;
 }
 
-/*
- * @n bytes of the message from @off on, between @buf and the memory of the current
- * WQE: copied now, with all checks.  MRSOFT_S_FAULT: all of them once more.
- */
-static enum mrsoft_status move(struct mrsoft_qp *qp, u64 off, void *buf, u32 n,
-			       bool write)
-{
-	enum mrsoft_status status = MRSOFT_S_OK;
-	struct mrsoft_span kernel, span;
-	enum mrsoft_reason reason;
-	u32 done = 0;
-
-	mrsoft_span_kernel(&kernel, buf, n);
-	mrsoft_sq_seek(qp, off);
-	while (done < n && !status) {
-		if (mrsoft_sq_span(qp, n - done, &span))
-			return MRSOFT_S_LOC_PROT;
-		if (write)
-			reason = mrsoft_copy(&span, 0, &kernel, done,
-					     span.length);
-		else
-			reason = mrsoft_copy(&kernel, done, &span, 0,
-					     span.length);
-		/* memory of a region fails in no other way */
-		if (reason)
-			status = mrsoft_pagein_absent(qp, &span, write);
-		done += span.length;
-		mrsoft_sq_advance(qp, span.length);
-		mrsoft_span_put(&span);
-	}
-	return status;
-}
-
 static void xmit(struct mrsoft_qp *qp, struct sk_buff *skb)
 {
 	struct mrsoft_hca *hca = qp->hca;
@@ -247,7 +210,7 @@ static enum mrsoft_status send_data(struct mrsoft_qp *qp, u32 psn, u32 n)
 	if (!skb)
 		return MRSOFT_S_OK;
 	to = put_headers(to, msg, where);
-	status = move(qp, offset_of(qp, psn), to, n, false);
+	status = mrsoft_sgl_move(qp, offset_of(qp, psn), to, n, false);
 	if (status)
 		kfree_skb(skb);
 	else
@@ -427,7 +390,7 @@ static int hear_ack(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 static int place(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt, u64 off,
 		 void *from, u32 n, enum ib_wc_status *status)
 {
-	switch (move(qp, off, from, n, true)) {
+	switch (mrsoft_sgl_move(qp, off, from, n, true)) {
 	case MRSOFT_S_OK:
 		progress(qp, mrsoft_psn_add(pkt->psn, 1));
 		return -EINPROGRESS;

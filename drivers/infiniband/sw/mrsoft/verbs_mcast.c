@@ -21,7 +21,7 @@ static int attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	struct mrsoft_dev *dev = mrsoft_dev(ibqp->device);
 	struct mrsoft_qp *qp = mrsoft_qp(ibqp);
 
-	if (qp->type != IB_QPT_UD || !mrsoft_mcast_is_group(gid))
+	if (qp->type != IB_QPT_UD || !mrsoft_gid_is_group(gid))
 		return -EINVAL;
 	return mrsoft_mcast_attach(&dev->hca, dev->netdev, gid, qp->qpn);
 }

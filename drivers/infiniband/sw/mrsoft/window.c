@@ -227,7 +227,6 @@ static void start_read(struct mrsoft_wire *wire)
 	rx->read.psn = rx->msg.psn;
 	rx->read.first = rx->msg.psn;
 	rx->read.end = mrsoft_psn_add(rx->msg.psn, rx->msg.packets);
-	rx->read.base = 0;
 	rx->read.msg = &rx->msg;
 	rx->epsn = rx->read.end;
 }
@@ -382,7 +381,6 @@ static void reread(struct mrsoft_wire *wire, const struct mrsoft_packet *pkt)
 	rx->read.psn = pkt->psn;
 	rx->read.first = pkt->psn;
 	rx->read.end = mrsoft_psn_add(pkt->psn, again->packets);
-	rx->read.base = 0;
 	rx->read.msg = again;
 }
 

@@ -77,9 +77,8 @@ struct mrsoft_tx {
  * @msg: the message: that of struct mrsoft_rx, or @again
  * @again: a READ that is asked for once more
  * @psn: of the next response
- * @first: of the first one, at offset @base of the message
+ * @first: of the first one
  * @end: one behind the last
- * @base: bytes
  */
 struct mrsoft_read {
 	struct mrsoft_msg *msg;
@@ -87,7 +86,6 @@ struct mrsoft_read {
 	u32 psn;
 	u32 first;
 	u32 end;
-	u64 base;
 };
 
 /**
