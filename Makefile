@@ -45,6 +45,9 @@ uml:
 demo:
 	@tools/demo/run
 
+bench:
+	@tools/bench/run $(ROUNDS)
+
 help:
 	@echo 'make                   build mrsoft.ko against KDIR (the running kernel)'
 	@echo 'make modules_install   install it'
@@ -53,6 +56,7 @@ help:
 	@echo 'make demo              see it work, in a virtual machine'
 	@echo 'make check             all tests (Debian 12, as root; installs what it needs)'
 	@echo 'make check-fast        what to run before a commit'
+	@echo 'make bench             how fast it is, beside rdma_rxe (ROUNDS=3)'
 	@echo 'make kunit             unit tests in User Mode Linux'
 	@echo 'make checkpatch sparse layers   one check of the sources each'
 	@echo
@@ -63,4 +67,4 @@ help:
 	@echo 'make prepare           packages and test kernels, into MRSOFT_CACHE'
 
 .PHONY: all modules modules_install clean check check-fast kunit checkpatch \
-	sparse layers prepare vm uml demo help
+	sparse layers prepare vm uml demo bench help

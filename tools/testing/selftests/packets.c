@@ -1006,22 +1006,6 @@ static void late_receive(const void *arg)
 
 /* --- answers -------------------------------------------------------------- */
 
-/* AETH and more behind it, to any PSN. */
-static void say_answer(struct peer *p, uint8_t opcode, uint32_t psn,
-		       uint8_t syndrome, const void *bytes, size_t n)
-{
-	uint8_t ext[12] = { syndrome };
-	size_t len = 4;
-
-	if (opcode == 0x0e)
-		len = 0;
-	if (opcode == ATOMIC_ACKNOWLEDGE) {
-		len = 12;
-		memset(ext + 4, 0x5a, 8);
-	}
-	say(p, opcode, psn, ext, len, bytes, n);
-}
-
 static const uint32_t relations[] = {
 	0, 1, 2, 63, 64, 0x7fffff, 0x800000, 0x800001, 0xffff00, 0xffffff,
 };

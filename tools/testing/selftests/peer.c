@@ -266,6 +266,21 @@ void say(const struct peer *p, uint8_t opcode, uint32_t psn, const void *ext,
 	frame_send(p, &f);
 }
 
+void say_answer(struct peer *p, uint8_t opcode, uint32_t psn,
+		uint8_t syndrome, const void *bytes, size_t n)
+{
+	uint8_t ext[12] = { syndrome };
+	size_t len = 4;
+
+	if (opcode == 0x0e)
+		len = 0;
+	if (opcode == ATOMIC_ACKNOWLEDGE) {
+		len = 12;
+		memset(ext + 4, 0x5a, 8);
+	}
+	say(p, opcode, psn, ext, len, bytes, n);
+}
+
 void say_send(struct peer *p, const void *payload, size_t len)
 {
 	struct frame f;

@@ -125,6 +125,9 @@ void seal(struct frame *f);
 void frame_send(const struct peer *p, const struct frame *f);
 void say(const struct peer *p, uint8_t opcode, uint32_t psn, const void *ext,
 	 size_t n, const void *payload, size_t len);
+/* AETH and more behind it, to any PSN. */
+void say_answer(struct peer *p, uint8_t opcode, uint32_t psn,
+		uint8_t syndrome, const void *bytes, size_t n);
 /* frame_of_send(), and the PSN is used up. */
 void say_send(struct peer *p, const void *payload, size_t len);
 

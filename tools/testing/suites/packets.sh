@@ -44,6 +44,7 @@ t_plan_start packets
 t_run set_up 40 set_up
 export MRSOFT_DEV=pkdev MRSOFT_TAP=pk1
 t_ktap packets 400 "$MRSOFT_BIN/packets"
+t_ktap ahead 100 "$MRSOFT_BIN/ahead"
 # nothing may hold the device now, whatever came
 t_run link_del 30 del_link pkdev
 ip link del pk0

@@ -61,6 +61,9 @@
 #define MRSOFT_TURN_WQES		128u		/* work requests */
 #define MRSOFT_TURN_BYTES		SZ_1M		/* bytes */
 
+/* Messages of a QP that may be on the wire path at a time. */
+#define MRSOFT_MAX_SENDS		32u		/* work requests */
+
 /*
  * Pages that are not pinned may go as fast as they come.  How often a copy is
  * tried with a page fault between before the page is called absent, and after

@@ -218,7 +218,7 @@ static struct mrsoft_qp *get_peer(struct mrsoft_qp *qp)
 		why = MRSOFT_R_PEER_STATE;
 	}
 	if (!peer)
-		qp->sq.msg.reason = mrsoft_refuse(&qp->hca->stats, why);
+		qp->sq.msg->reason = mrsoft_refuse(&qp->hca->stats, why);
 	return peer;
 }
 
@@ -229,13 +229,13 @@ static int wait_rnr(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	struct mrsoft_sq *sq = &qp->sq;
 
 	if (sq->rnr_retries != MRSOFT_RNR_FOREVER && !sq->rnr_retries--) {
-		sq->msg.reason = mrsoft_refuse(&qp->hca->stats,
-					       MRSOFT_R_RNR_EXCEEDED);
+		sq->msg->reason = mrsoft_refuse(&qp->hca->stats,
+						MRSOFT_R_RNR_EXCEEDED);
 		*status = IB_WC_RNR_RETRY_EXC_ERR;
 		return 0;
 	}
 	atomic64_inc(&qp->hca->stats.rnr_waits);
-	mrsoft_sq_wait(qp, mrsoft_rnr_ns(sq->msg.rnr_timer));
+	mrsoft_sq_wait(qp, mrsoft_rnr_ns(sq->msg->rnr_timer), false);
 	return -EINPROGRESS;
 }
 
@@ -251,7 +251,7 @@ static int wait_answer(struct mrsoft_qp *qp, enum ib_wc_status *status)
 		return 0;
 	}
 	atomic64_inc(&qp->hca->stats.retries);
-	mrsoft_sq_wait(qp, ns ? ns : MRSOFT_FOREVER_POLL_NS);
+	mrsoft_sq_wait(qp, ns ? ns : MRSOFT_FOREVER_POLL_NS, false);
 	return -EINPROGRESS;
 }
 
@@ -267,7 +267,7 @@ static int answered(struct mrsoft_qp *qp, enum mrsoft_status answer,
 	sq->stage = MRSOFT_SQ_FETCHED;
 	mrsoft_sgl_seek(qp, 0);
 	if (qp->type == IB_QPT_UC && answer != MRSOFT_S_LOC_PROT) {
-		sq->msg.reason = MRSOFT_R_NONE;
+		sq->msg->reason = MRSOFT_R_NONE;
 		*status = IB_WC_SUCCESS;
 		return 0;
 	}
@@ -288,7 +288,7 @@ static enum mrsoft_status begin(struct mrsoft_qp *qp)
 
 	if (!peer)
 		return MRSOFT_S_SILENT;
-	answer = mrsoft_resp_begin(peer, &qp->sq.msg);
+	answer = mrsoft_resp_begin(peer, qp->sq.msg);
 	mrsoft_qp_put(peer);
 	if (!answer)
 		qp->sq.stage = MRSOFT_SQ_BEGUN;
@@ -308,7 +308,7 @@ static void local_abort(struct mrsoft_qp *qp)
 	rcu_read_unlock();
 	if (!peer)
 		return;
-	mrsoft_resp_abort(peer, &qp->sq.msg);
+	mrsoft_resp_abort(peer, qp->sq.msg);
 	mrsoft_qp_put(peer);
 }
 
@@ -342,7 +342,7 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
 		mrsoft_span_put(&span);
 		return MRSOFT_S_SILENT;
 	}
-	answer = mrsoft_resp_segment(peer, &qp->sq.msg, &span);
+	answer = mrsoft_resp_segment(peer, qp->sq.msg, &span);
 	mrsoft_qp_put(peer);
 	if (!answer) {
 		mrsoft_sgl_advance(qp, span.length);
@@ -358,7 +358,7 @@ static enum mrsoft_status segment(struct mrsoft_qp *qp)
  */
 static enum mrsoft_status store_result(struct mrsoft_qp *qp)
 {
-	return mrsoft_sgl_move(qp, 0, &qp->sq.msg.old, sizeof(u64), true);
+	return mrsoft_sgl_move(qp, 0, &qp->sq.msg->old, sizeof(u64), true);
 }
 
 /* Executed once: after that only the result is missing. */
@@ -372,9 +372,9 @@ static enum mrsoft_status atomic(struct mrsoft_qp *qp)
 	peer = get_begun_peer(qp);
 	if (!peer)
 		return MRSOFT_S_SILENT;
-	answer = mrsoft_resp_atomic(peer, &qp->sq.msg);
+	answer = mrsoft_resp_atomic(peer, qp->sq.msg);
 	if (!answer)
-		answer = mrsoft_resp_end(peer, &qp->sq.msg);
+		answer = mrsoft_resp_end(peer, qp->sq.msg);
 	mrsoft_qp_put(peer);
 	if (answer)
 		return answer;
@@ -406,7 +406,7 @@ static enum mrsoft_status end(struct mrsoft_qp *qp)
 
 	if (!peer)
 		return MRSOFT_S_SILENT;
-	answer = mrsoft_resp_end(peer, &qp->sq.msg);
+	answer = mrsoft_resp_end(peer, qp->sq.msg);
 	mrsoft_qp_put(peer);
 	return answer;
 }
@@ -414,7 +414,7 @@ static enum mrsoft_status end(struct mrsoft_qp *qp)
 static int local_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
 {
 	struct mrsoft_sq *sq = &qp->sq;
-	struct mrsoft_msg *msg = &sq->msg;
+	struct mrsoft_msg *msg = sq->msg;
 	enum mrsoft_status answer;
 	int ret;
 
@@ -455,7 +455,7 @@ const struct mrsoft_path_ops mrsoft_local_path = {
 
 static enum mrsoft_status gather(struct mrsoft_qp *qp)
 {
-	return mrsoft_sgl_move(qp, 0, qp->sq.bounce, qp->sq.msg.length, false);
+	return mrsoft_sgl_move(qp, 0, qp->sq.bounce, qp->sq.msg->length, false);
 }
 
 static bool find_av(struct mrsoft_qp *qp, struct mrsoft_av *av)
@@ -477,7 +477,7 @@ static bool has_wire(const struct mrsoft_hca *hca)
 /* What a receiver on the same host is told of the sender. */
 static void fill_header(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 
 	mrsoft_av_grh(av, msg->length, msg->grh);
 	msg->ipv4 = av->ipv4;
@@ -512,7 +512,7 @@ static bool start_group(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 static enum mrsoft_status deliver_group(struct mrsoft_qp *qp,
 					const struct mrsoft_av *av)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	struct mrsoft_hca *hca = qp->hca;
 	enum mrsoft_status answer;
 	struct mrsoft_qp *peer;
@@ -540,7 +540,7 @@ static enum mrsoft_status deliver_group(struct mrsoft_qp *qp,
 static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 				  const struct mrsoft_av *av)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	enum mrsoft_status answer = MRSOFT_S_SILENT;
 	enum mrsoft_reason why;
 	struct mrsoft_qp *peer;
@@ -569,7 +569,7 @@ static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 static bool try_datagram(struct mrsoft_qp *qp, enum ib_wc_status *status,
 			 u64 *ns)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	enum mrsoft_status answer;
 	struct mrsoft_av av;
 
@@ -598,7 +598,7 @@ static bool try_datagram(struct mrsoft_qp *qp, enum ib_wc_status *status,
 /* The receiver's page did not come in time.  True: there may be other receivers. */
 static bool lose_copy(struct mrsoft_qp *qp)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 
 	mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
 	msg->reason = MRSOFT_R_NONE;

@@ -43,6 +43,7 @@ static void rest(struct mrsoft_sq *sq, u64 ns)
 	spin_lock_irqsave(&sq->lock, flags);
 	if (!sq->stopped) {
 		sq->waiting = true;
+		sq->posts = false;
 		if (ns)
 			hrtimer_start(&sq->timer, ns_to_ktime(ns),
 				      HRTIMER_MODE_REL);
@@ -67,7 +68,7 @@ static int in_background(struct mrsoft_qp *qp, u64 ns)
 
 	rest(sq, ns);
 	/* it may be done before we have left: then the queue runs again */
-	sq->job = mrsoft_fault_start(&sq->msg.fault, wake, qp);
+	sq->job = mrsoft_fault_start(&sq->msg->fault, wake, qp);
 	if (sq->job)
 		return -EINPROGRESS;
 	/* a fault that did not run is no try */
@@ -93,7 +94,7 @@ enum mrsoft_status mrsoft_pagein_absent(struct mrsoft_qp *qp,
 					const struct mrsoft_span *span,
 					bool write)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 
 	if (!msg->no_fault)
 		mrsoft_fault_note(&msg->fault, span, write);
@@ -123,7 +124,7 @@ enum mrsoft_status mrsoft_pagein_absent(struct mrsoft_qp *qp,
 int mrsoft_pagein(struct mrsoft_qp *qp, u64 ns)
 {
 	struct mrsoft_sq *sq = &qp->sq;
-	struct mrsoft_msg *msg = &sq->msg;
+	struct mrsoft_msg *msg = sq->msg;
 
 	atomic64_inc(&qp->hca->stats.page_faults);
 	if (++sq->faults > MRSOFT_FAULT_TRIES) {
@@ -158,7 +159,7 @@ int mrsoft_pagein_result(struct mrsoft_qp *qp)
 	if (ret == -EINPROGRESS)
 		return ret;
 	if (ret)
-		sq->msg.no_fault = true;
+		sq->msg->no_fault = true;
 	return 0;
 }
 
@@ -171,7 +172,7 @@ int mrsoft_pagein_result(struct mrsoft_qp *qp)
 void mrsoft_pagein_placed(struct mrsoft_qp *qp)
 {
 	qp->sq.faults = 0;
-	qp->sq.msg.no_fault = false;
+	qp->sq.msg->no_fault = false;
 }
 
 /**

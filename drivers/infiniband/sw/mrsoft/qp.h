@@ -138,6 +138,24 @@ struct mrsoft_msg {
 	enum mrsoft_reason reason;
 };
 
+/**
+ * struct mrsoft_send - a send WQE that was fetched
+ * @wqe: the copy
+ * @msg: its message
+ * @status: not IB_WC_SUCCESS: what it completes with when its turn comes
+ * @ready: it was validated, and the rest of this is set
+ * @early: what is behind it may go out before it is answered, and it may itself
+ * @begun: packets of it went out before it was the current one
+ */
+struct mrsoft_send {
+	struct mrsoft_swqe wqe;
+	struct mrsoft_msg msg;
+	enum ib_wc_status status;
+	bool ready;
+	bool early;
+	bool begun;
+};
+
 /* Where the runner of a send queue is with its current WQE. */
 enum mrsoft_sq_stage {
 	MRSOFT_SQ_IDLE,		/* no current WQE */
@@ -154,6 +172,7 @@ enum mrsoft_sq_stage {
  * @again: S, look again before leaving
  * @waiting: S, a timer (RNR or retry wait) or the end of a page fault will start
  *	it again
+ * @posts: S, with @waiting: a post does as well
  * @news: S, the path was woken and has not looked yet
  * @stopped: S, nobody may start it
  * @drained: S, in SQD: the last message is done and the event was raised
@@ -163,6 +182,10 @@ enum mrsoft_sq_stage {
  * @max_sge: I
  * @max_inline: I, bytes
  * @sig_all: I, every WQE is signalled
+ * @sends: runner, WQEs that were fetched: from @head on the current one and @ahead
+ *	more; allocated when first used
+ * @head: runner
+ * @ahead: runner
  * @cur: runner, copy of the WQE at the head
  * @post: S, where a kernel consumer's WQE is built
  * @bounce: runner, UD: payload on its way
@@ -184,6 +207,7 @@ struct mrsoft_sq {
 	bool running;
 	bool again;
 	bool waiting;
+	bool posts;
 	bool news;
 	bool stopped;
 	bool drained;
@@ -193,11 +217,14 @@ struct mrsoft_sq {
 	u32 max_sge;
 	u32 max_inline;
 	bool sig_all;
+	struct mrsoft_send *sends[MRSOFT_MAX_SENDS];
+	u32 head;
+	u32 ahead;
 	struct mrsoft_swqe *cur;
 	struct mrsoft_swqe *post;
 	u8 *bounce;
 	enum mrsoft_sq_stage stage;
-	struct mrsoft_msg msg;
+	struct mrsoft_msg *msg;
 	u32 sge;
 	u32 sge_off;
 	u32 psn;

@@ -240,12 +240,29 @@ bool mrsoft_ring_peek(const struct mrsoft_ring *ring, void *to, size_t len)
 int mrsoft_ring_peek_at(const struct mrsoft_ring *ring, size_t off, void *to,
 			size_t len)
 {
+	return mrsoft_ring_peek_nth(ring, 0, off, to, len);
+}
+
+/**
+ * mrsoft_ring_peek_nth - copy a part of any element that waits
+ * @ring: the ring that we consume, in which mrsoft_ring_pending() saw more than
+ *	@nth elements
+ * @nth: 0 is the oldest one
+ * @off: bytes from the start of the slot
+ * @to: kernel memory
+ * @len: bytes
+ *
+ * Return: as mrsoft_ring_peek_at().
+ */
+int mrsoft_ring_peek_nth(const struct mrsoft_ring *ring, u32 nth, size_t off,
+			 void *to, size_t len)
+{
 	size_t slot = (size_t)1 << ring->shift;
 
 	if (off > slot || len > slot - off)
 		return -EINVAL;
 
-	ring_snapshot(to, ring_slot(ring, ring->cons) + off, len);
+	ring_snapshot(to, ring_slot(ring, ring->cons + nth) + off, len);
 	return 0;
 }
 

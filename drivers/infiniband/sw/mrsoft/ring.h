@@ -76,6 +76,9 @@ bool mrsoft_ring_peek(const struct mrsoft_ring *ring, void *to, size_t len);
 /* Copies @len bytes at @off of that slot (bounded by the slot: -EINVAL). */
 int mrsoft_ring_peek_at(const struct mrsoft_ring *ring, size_t off, void *to,
 			size_t len);
+/* The same of the slot @nth behind the oldest. */
+int mrsoft_ring_peek_nth(const struct mrsoft_ring *ring, u32 nth, size_t off,
+			 void *to, size_t len);
 /* The oldest slot is free again; published with release order. */
 void mrsoft_ring_pop(struct mrsoft_ring *ring);
 

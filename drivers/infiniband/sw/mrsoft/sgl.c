@@ -28,7 +28,7 @@ static struct mrsoft_access sge_access(struct mrsoft_qp *qp,
 		.pd	= qp->pd,
 		.qpn	= qp->qpn,
 		.key	= sge->lkey,
-		.rights	= sge_rights(qp->sq.msg.op),
+		.rights	= sge_rights(qp->sq.msg->op),
 		.iova	= sge->addr + off,
 		.length	= len,
 	};
@@ -42,7 +42,7 @@ static struct mrsoft_access sge_access(struct mrsoft_qp *qp,
  * is checked again when it is used.
  *
  * Context: process, runner only.
- * Return: IB_WC_SUCCESS, or IB_WC_LOC_PROT_ERR with the reason in qp->sq.msg.
+ * Return: IB_WC_SUCCESS, or IB_WC_LOC_PROT_ERR with the reason in qp->sq.msg->
  */
 enum ib_wc_status mrsoft_sgl_check(struct mrsoft_qp *qp)
 {
@@ -56,8 +56,8 @@ enum ib_wc_status mrsoft_sgl_check(struct mrsoft_qp *qp)
 		if (!wqe->sge[i].length)
 			continue;
 		req = sge_access(qp, &wqe->sge[i], 0, wqe->sge[i].length);
-		qp->sq.msg.reason = mrsoft_key_probe(&qp->hca->keys, &req);
-		if (qp->sq.msg.reason)
+		qp->sq.msg->reason = mrsoft_key_probe(&qp->hca->keys, &req);
+		if (qp->sq.msg->reason)
 			return IB_WC_LOC_PROT_ERR;
 	}
 	return IB_WC_SUCCESS;
@@ -73,7 +73,7 @@ enum ib_wc_status mrsoft_sgl_check(struct mrsoft_qp *qp)
  * Return: MRSOFT_R_NONE, or why the list may not be used (any more).
  */
 enum mrsoft_reason mrsoft_sgl_span(struct mrsoft_qp *qp, size_t max,
-				  struct mrsoft_span *span)
+				   struct mrsoft_span *span)
 {
 	struct mrsoft_sq *sq = &qp->sq;
 	struct mrsoft_swqe *wqe = sq->cur;
@@ -95,8 +95,8 @@ enum mrsoft_reason mrsoft_sgl_span(struct mrsoft_qp *qp, size_t max,
 	sge = &wqe->sge[sq->sge];
 	req = sge_access(qp, sge, sq->sge_off,
 			 min_t(u64, max, sge->length - sq->sge_off));
-	sq->msg.reason = mrsoft_key_access(&qp->hca->keys, &req, span);
-	return sq->msg.reason;
+	sq->msg->reason = mrsoft_key_access(&qp->hca->keys, &req, span);
+	return sq->msg->reason;
 }
 
 /**
@@ -143,7 +143,7 @@ void mrsoft_sgl_seek(struct mrsoft_qp *qp, u64 offset)
  *
  * Context: process, runner only.
  * Return: MRSOFT_S_OK; MRSOFT_S_LOC_PROT; MRSOFT_S_FAULT: all of them once more
- * when qp->sq.msg.fault was run.
+ * when qp->sq.msg->fault was run.
  */
 enum mrsoft_status mrsoft_sgl_move(struct mrsoft_qp *qp, u64 off, void *buf,
 				   u32 n, bool write)

@@ -2,10 +2,10 @@
 /*
  * sq.c - requester: runs a send queue
  *
- * Owns:     validating a send WQE, local operations, in-order completion, flush,
- *           when the queue runs and in whose context.
- * Not here: the layout of a WQE (wqe.c), how a message travels (local.c),
- *           what it does at the other end (resp.c).
+ * Owns:     local operations, in-order completion, flush, when the queue runs and
+ *           in whose context.
+ * Not here: which WQE is next and what it may ask for (fetch.c), how a message
+ *           travels (local.c, tx.c), what it does at the other end (resp.c).
  * Locks:    sq.lock covers the run flags and a kernel consumer's producer side.
  *           There is one runner at a time (sq.running); it owns the WQE, the
  *           message and the consumer side of the ring and holds no lock while
@@ -21,75 +21,12 @@
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 
+#include "fetch.h"
 #include "mw.h"
 #include "pagein.h"
 #include "psn.h"
-#include "sgl.h"
 #include "sq.h"
 #include "wqe.h"
-
-static enum mrsoft_reason refuse(struct mrsoft_qp *qp,
-				 enum mrsoft_reason reason)
-{
-	qp->sq.msg.reason = mrsoft_refuse(&qp->hca->stats, reason);
-	return reason;
-}
-
-/* Validating */
-
-static enum ib_wc_status check_length(struct mrsoft_qp *qp)
-{
-	const struct mrsoft_op *op = qp->sq.msg.op;
-	u64 length = qp->sq.cur->length;
-	u64 max = MRSOFT_MAX_MSG;
-
-	if (mrsoft_qp_is_datagram(qp))
-		max = READ_ONCE(qp->hca->mtu);
-	if (length <= max &&
-	    (!(op->flags & MRSOFT_OPF_WORD) || length == sizeof(u64)))
-		return IB_WC_SUCCESS;
-	refuse(qp, MRSOFT_R_MSG_TOO_LONG);
-	return IB_WC_LOC_LEN_ERR;
-}
-
-static enum ib_wc_status validate(struct mrsoft_qp *qp)
-{
-	struct mrsoft_sq *sq = &qp->sq;
-	struct mrsoft_swqe *wqe = sq->cur;
-	const struct mrsoft_op *op = mrsoft_op_find(wqe->opcode, qp->type);
-	enum ib_wc_status status;
-
-	sq->msg.op = op;
-	sq->msg.reason = MRSOFT_R_NONE;
-	if (!op || ((op->kind == MRSOFT_OP_READ ||
-		     op->kind == MRSOFT_OP_ATOMIC) && !qp->attr.max_rd_atomic)) {
-		refuse(qp, op ? MRSOFT_R_READ_DEPTH : MRSOFT_R_OPCODE);
-		return IB_WC_LOC_QP_OP_ERR;
-	}
-	if (wqe->bad || ((wqe->flags & IB_SEND_INLINE) &&
-			 op->kind != MRSOFT_OP_LOCAL &&
-			 !(op->flags & MRSOFT_OPF_INLINE))) {
-		refuse(qp, MRSOFT_R_RING_ENTRY);
-		return IB_WC_LOC_QP_OP_ERR;
-	}
-	if (op->kind == MRSOFT_OP_LOCAL)
-		return IB_WC_SUCCESS;
-	status = check_length(qp);
-	return status ? status : mrsoft_sgl_check(qp);
-}
-
-static void start_msg(struct mrsoft_qp *qp)
-{
-	struct mrsoft_sq *sq = &qp->sq;
-
-	mrsoft_wqe_message(qp, sq->cur, &sq->msg);
-	sq->msg.psn = sq->psn;
-	sq->sge = 0;
-	sq->sge_off = 0;
-	sq->retries = qp->attr.retry_cnt;
-	sq->rnr_retries = qp->attr.rnr_retry;
-	mrsoft_pagein_placed(qp);
-}
 
 /* Completing */
 
@@ -124,17 +61,18 @@ static void complete_cur(struct mrsoft_qp *qp, enum ib_wc_status status)
 	sq->stage = MRSOFT_SQ_IDLE;
 	mrsoft_pagein_forget(qp);
 	mrsoft_ring_pop(&sq->ring);
-	if (status == IB_WC_SUCCESS && sq->msg.op->kind != MRSOFT_OP_LOCAL) {
-		WRITE_ONCE(sq->psn, mrsoft_psn_add(sq->psn, sq->msg.packets));
+	if (status == IB_WC_SUCCESS && sq->msg->op->kind != MRSOFT_OP_LOCAL) {
+		WRITE_ONCE(sq->psn, mrsoft_psn_add(sq->psn, sq->msg->packets));
 		atomic64_inc(&qp->hca->stats.tx_msgs);
 		atomic64_add(wqe->length, &qp->hca->stats.tx_bytes);
 	}
 	if (status == IB_WC_WR_FLUSH_ERR)
-		refuse(qp, MRSOFT_R_FLUSHED);
+		sq->msg->reason = mrsoft_refuse(&qp->hca->stats,
+						MRSOFT_R_FLUSHED);
 	else if (status != IB_WC_SUCCESS)
 		mrsoft_qp_sq_error(qp);
 	if (status != IB_WC_SUCCESS || signalled)
-		post_cqe(qp, wqe, status, sq->msg.reason);
+		post_cqe(qp, wqe, status, sq->msg->reason);
 }
 
 static void abort_cur(struct mrsoft_qp *qp)
@@ -149,8 +87,7 @@ static bool flush(struct mrsoft_qp *qp)
 	struct mrsoft_sq *sq = &qp->sq;
 
 	while (sq->wqes-- > 0 && !READ_ONCE(sq->stopped)) {
-		if (sq->stage == MRSOFT_SQ_IDLE &&
-		    !mrsoft_wqe_fetch(qp, sq->cur))
+		if (sq->stage == MRSOFT_SQ_IDLE && !mrsoft_fetch_next(qp))
 			return false;
 		abort_cur(qp);
 		complete_cur(qp, IB_WC_WR_FLUSH_ERR);
@@ -178,13 +115,13 @@ static enum ib_wc_status exec_local(struct mrsoft_qp *qp)
 		reason = mrsoft_mr_fast_reg(keys, qp->pd, wqe->reg.mr,
 					    wqe->reg.key, wqe->reg.access);
 	}
-	qp->sq.msg.reason = reason;
+	qp->sq.msg->reason = reason;
 	return reason ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 
 static int exec(struct mrsoft_qp *qp, enum ib_wc_status *status)
 {
-	if (qp->sq.msg.op->kind == MRSOFT_OP_LOCAL) {
+	if (qp->sq.msg->op->kind == MRSOFT_OP_LOCAL) {
 		*status = exec_local(qp);
 		return 0;
 	}
@@ -193,17 +130,13 @@ static int exec(struct mrsoft_qp *qp, enum ib_wc_status *status)
 
 static bool start_next(struct mrsoft_qp *qp)
 {
-	struct mrsoft_sq *sq = &qp->sq;
 	enum ib_wc_status status;
 
-	if (!mrsoft_wqe_fetch(qp, sq->cur))
+	if (!mrsoft_fetch_next(qp))
 		return false;
-	sq->stage = MRSOFT_SQ_FETCHED;
-	status = validate(qp);
+	status = mrsoft_fetch_validate(qp);
 	if (status != IB_WC_SUCCESS)
 		complete_cur(qp, status);
-	else
-		start_msg(qp);
 	return true;
 }
 
@@ -221,6 +154,12 @@ static void drained(struct mrsoft_qp *qp)
 		mrsoft_qp_event(qp, IB_EVENT_SQ_DRAINED);
 }
 
+/* Has the message behind the current one begun as well? */
+static bool next_has_begun(const struct mrsoft_sq *sq)
+{
+	return sq->ahead && mrsoft_fetch_nth(sq, 1)->begun;
+}
+
 /* One step.  False: nothing more to do now. */
 static bool step(struct mrsoft_qp *qp, bool *more)
 {
@@ -234,7 +173,7 @@ static bool step(struct mrsoft_qp *qp, bool *more)
 		*more = flush(qp);
 		return false;
 	case IB_QPS_SQD:
-		if (sq->stage == MRSOFT_SQ_IDLE) {
+		if (sq->stage == MRSOFT_SQ_IDLE && !next_has_begun(sq)) {
 			drained(qp);
 			return false;
 		}
@@ -281,6 +220,8 @@ static bool run_enter(struct mrsoft_qp *qp)
 	spin_lock_irqsave(&sq->lock, flags);
 	/* A flush does not wait for the RNR or retry timer. */
 	if (state == IB_QPS_ERR || state == IB_QPS_SQE)
+		sq->waiting = false;
+	if (sq->posts)
 		sq->waiting = false;
 	if (sq->running) {
 		sq->again = true;
@@ -399,7 +340,7 @@ void mrsoft_sq_stop(struct mrsoft_qp *qp)
 	cancel_work_sync(&sq->work);
 	abort_cur(qp);
 	mrsoft_pagein_forget(qp);
-	sq->stage = MRSOFT_SQ_IDLE;
+	mrsoft_fetch_forget(sq);
 }
 
 /**
@@ -448,10 +389,11 @@ bool mrsoft_sq_charge(struct mrsoft_qp *qp, u64 bytes)
  * mrsoft_sq_wait - let the queue rest
  * @qp: runner, which leaves with -EINPROGRESS after this
  * @ns: for how long
+ * @posts: a post ends it as well
  *
  * Context: process, runner only.
  */
-void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns)
+void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns, bool posts)
 {
 	struct mrsoft_sq *sq = &qp->sq;
 	unsigned long flags;
@@ -459,6 +401,7 @@ void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns)
 	spin_lock_irqsave(&sq->lock, flags);
 	if (!sq->stopped && !sq->news) {
 		sq->waiting = true;
+		sq->posts = posts;
 		hrtimer_start(&sq->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
 	}
 	spin_unlock_irqrestore(&sq->lock, flags);
@@ -578,7 +521,7 @@ static size_t wqe_bytes(const struct ib_qp_cap *cap, bool user)
 
 static void free_buffers(struct mrsoft_sq *sq)
 {
-	kfree(sq->cur);
+	mrsoft_fetch_destroy(sq);
 	kfree(sq->post);
 	kfree(sq->bounce);
 }
@@ -587,14 +530,15 @@ static int alloc_buffers(struct mrsoft_qp *qp)
 {
 	struct mrsoft_sq *sq = &qp->sq;
 	bool ud = mrsoft_qp_is_datagram(qp);
+	int ret;
 
-	sq->cur = kzalloc_obj(*sq->cur);
+	ret = mrsoft_fetch_init(sq);
 	if (!qp->is_user)
 		sq->post = kzalloc_obj(*sq->post);
 	if (ud)
 		sq->bounce = kmalloc(ib_mtu_enum_to_int(IB_MTU_4096),
 				     GFP_KERNEL);
-	if (sq->cur && (qp->is_user || sq->post) && (!ud || sq->bounce))
+	if (!ret && (qp->is_user || sq->post) && (!ud || sq->bounce))
 		return 0;
 	free_buffers(sq);
 	return -ENOMEM;

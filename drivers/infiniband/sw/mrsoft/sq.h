@@ -32,7 +32,7 @@ void mrsoft_sq_reset(struct mrsoft_qp *qp);
 
 /* For paths. */
 bool mrsoft_sq_charge(struct mrsoft_qp *qp, u64 bytes);
-void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns);
+void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns, bool posts);
 /* News for a path, from any context: ends its wait; hear: they are looked at now. */
 void mrsoft_sq_wake(struct mrsoft_qp *qp);
 void mrsoft_sq_hear(struct mrsoft_qp *qp);

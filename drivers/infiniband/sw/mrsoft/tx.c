@@ -2,10 +2,10 @@
 /*
  * tx.c - wire path, requester: packets, window, retries
  *
- * Owns:     cutting a message into packets, what is sent and not answered yet,
+ * Owns:     cutting messages into packets, what is sent and not answered yet,
  *           answers, time-outs, RNR waits.
- * Not here: WQEs and their completions (sq.c), IP and UDP (udp.c), how an answer
- *           got here (rx.c).
+ * Not here: WQEs (fetch.c) and their completions (sq.c), IP and UDP (udp.c), how
+ *           an answer got here (rx.c).
  * Locks:    none: the runner of the send queue is the only user of wire->tx.
  *           Answers come through the queue wire->acks, which has its own.
  * Lifetime: a packet has copies of the bytes; a lost one is built anew from
@@ -18,6 +18,7 @@
 #include <linux/random.h>
 #include <linux/unaligned.h>
 
+#include "fetch.h"
 #include "pagein.h"
 #include "psn.h"
 #include "sgl.h"
@@ -36,9 +37,20 @@ static struct mrsoft_tx *tx_of(struct mrsoft_qp *qp)
 	return &qp->wire->tx;
 }
 
+/* Packets of a message in front of @psn, which is not older than its first. */
+static u32 packets_before(const struct mrsoft_msg *msg, u32 psn)
+{
+	return (psn - msg->psn) & MRSOFT_PSN_MASK;
+}
+
+static bool is_behind(const struct mrsoft_msg *msg, u32 psn)
+{
+	return packets_before(msg, psn) >= msg->packets;
+}
+
 static u64 offset_of(const struct mrsoft_qp *qp, u32 psn)
 {
-	return (u64)mrsoft_psn_diff(psn, qp->wire->tx.first) * qp->mtu;
+	return (u64)packets_before(qp->sq.msg, psn) * qp->mtu;
 }
 
 static void arm(struct mrsoft_qp *qp)
@@ -73,8 +85,8 @@ static int give_up(struct mrsoft_qp *qp, enum ib_wc_status *status,
 {
 	mrsoft_refuse(&qp->hca->stats, reason);
 	/* The reason of the last try says more than the count. */
-	if (!qp->sq.msg.reason)
-		qp->sq.msg.reason = reason;
+	if (!qp->sq.msg->reason)
+		qp->sq.msg->reason = reason;
 	*status = wc;
 	return 0;
 }
@@ -113,7 +125,7 @@ static int wait_rnr(struct mrsoft_qp *qp, u8 timer, enum ib_wc_status *status)
 static struct sk_buff *request(struct mrsoft_qp *qp, u32 psn, u8 where,
 			       size_t length, bool ack_req, void **behind)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	const struct mrsoft_packet_type *type;
 	enum ib_qp_type service;
 	struct mrsoft_bth *bth;
@@ -179,25 +191,24 @@ static void xmit(struct mrsoft_qp *qp, struct sk_buff *skb)
 		reason = mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PATH);
 	}
 	/* As lost on the way: a time-out finds it out. */
-	qp->sq.msg.reason = reason;
+	qp->sq.msg->reason = reason;
 }
 
-static u8 where_is(const struct mrsoft_tx *tx, u32 psn)
+static u8 where_is(const struct mrsoft_msg *msg, u32 psn)
 {
 	u8 where = 0;
 
-	if (psn == tx->first)
+	if (psn == msg->psn)
 		where |= MRSOFT_PKTF_FIRST;
-	if (mrsoft_psn_add(psn, 1) == tx->end)
+	if (packets_before(msg, psn) + 1 == msg->packets)
 		where |= MRSOFT_PKTF_LAST;
 	return where;
 }
 
 static enum mrsoft_status send_data(struct mrsoft_qp *qp, u32 psn, u32 n)
 {
-	struct mrsoft_tx *tx = tx_of(qp);
-	struct mrsoft_msg *msg = &qp->sq.msg;
-	u8 where = where_is(tx, psn);
+	struct mrsoft_msg *msg = qp->sq.msg;
+	u8 where = where_is(msg, psn);
 	enum mrsoft_status status;
 	struct sk_buff *skb;
 	bool ack_req;
@@ -220,7 +231,7 @@ static enum mrsoft_status send_data(struct mrsoft_qp *qp, u32 psn, u32 n)
 
 static void send_read(struct mrsoft_qp *qp, u32 psn, u32 packets)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	u64 off = offset_of(qp, psn);
 	struct sk_buff *skb;
 	void *to;
@@ -235,7 +246,7 @@ static void send_read(struct mrsoft_qp *qp, u32 psn, u32 packets)
 
 static void send_atomic(struct mrsoft_qp *qp, u32 psn)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	struct mrsoft_atomiceth *eth;
 	struct sk_buff *skb;
 	void *to;
@@ -255,12 +266,13 @@ static void send_atomic(struct mrsoft_qp *qp, u32 psn)
 static u32 room(const struct mrsoft_qp *qp)
 {
 	const struct mrsoft_tx *tx = &qp->wire->tx;
-	u32 left = mrsoft_psn_diff(tx->end, tx->next);
-	u32 out = mrsoft_psn_diff(tx->next, tx->una);
+	const struct mrsoft_msg *msg = qp->sq.msg;
+	u32 left, out = mrsoft_psn_diff(tx->next, tx->una);
 
-	if (tx->rnr || !left)
+	if (tx->rnr || is_behind(msg, tx->next))
 		return 0;
-	if (qp->sq.msg.op->kind != MRSOFT_OP_READ)
+	left = msg->packets - packets_before(msg, tx->next);
+	if (msg->op->kind != MRSOFT_OP_READ)
 		return qp->type == IB_QPT_UC || out < WINDOW ? 1 : 0;
 	/* The next chunk is asked for early if the peer takes two. */
 	if (out && (out > READ_CHUNK / 2 || qp->attr.max_rd_atomic < 2))
@@ -275,7 +287,7 @@ static enum mrsoft_status send_one(struct mrsoft_qp *qp, u32 n, u32 bytes)
 
 	if (tx->next == tx->una)
 		arm(qp);
-	switch (qp->sq.msg.op->kind) {
+	switch (qp->sq.msg->op->kind) {
 	case MRSOFT_OP_READ:
 		send_read(qp, tx->next, n);
 		break;
@@ -295,14 +307,16 @@ static enum mrsoft_status send_one(struct mrsoft_qp *qp, u32 n, u32 bytes)
 	return MRSOFT_S_OK;
 }
 
-/* What may go out now.  0: the message is over; -ENODATA: no more now; else leave. */
-static int send(struct mrsoft_qp *qp, enum ib_wc_status *status)
+/*
+ * What may go out now of the message that is worked on.  0: it is over; -ENODATA:
+ * no more now; -EFAULT: a page is absent; -EAGAIN: the turn is over.
+ */
+static int send_msg(struct mrsoft_qp *qp, enum ib_wc_status *status)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	struct mrsoft_tx *tx = tx_of(qp);
 	enum mrsoft_status answer;
 	u32 n, bytes;
-	int ret;
 
 	while ((n = room(qp))) {
 		bytes = min_t(u64, (u64)n * qp->mtu,
@@ -310,17 +324,63 @@ static int send(struct mrsoft_qp *qp, enum ib_wc_status *status)
 		if (!mrsoft_sq_charge(qp, bytes))
 			return -EAGAIN;
 		answer = send_one(qp, n, bytes);
-		if (answer == MRSOFT_S_FAULT) {
-			ret = mrsoft_pagein(qp, 0);
-			if (ret)
-				return ret;
-		} else if (answer) {
+		if (answer == MRSOFT_S_FAULT)
+			return -EFAULT;
+		if (answer) {
 			*status = IB_WC_LOC_PROT_ERR;
 			return 0;
 		}
 		cond_resched();
 	}
 	return -ENODATA;
+}
+
+/* The current message.  0: it is over; -ENODATA: no more now; else leave. */
+static int send_cur(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	int ret, err;
+
+	while ((ret = send_msg(qp, status)) == -EFAULT) {
+		err = mrsoft_pagein(qp, 0);
+		if (err)
+			return err;
+	}
+	return ret;
+}
+
+/*
+ * Messages behind the current one.  What goes wrong with one of them is dealt
+ * with when it is the current one.  -ENODATA: no more now; -EAGAIN.
+ */
+static int send_ahead(struct mrsoft_qp *qp)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+	struct mrsoft_sq *sq = &qp->sq;
+	struct mrsoft_send *send;
+	int ret = -ENODATA;
+	u32 n;
+
+	for (n = 1; ret == -ENODATA; n++) {
+		if (!is_behind(&mrsoft_fetch_nth(sq, n - 1)->msg, tx->next) ||
+		    mrsoft_psn_diff(tx->next, tx->una) >= WINDOW || tx->rnr)
+			break;
+		send = mrsoft_fetch_ahead(qp, n);
+		if (!send ||
+		    (!send->begun && mrsoft_qp_state(qp) != IB_QPS_RTS))
+			break;
+		if (is_behind(&send->msg, tx->next))
+			continue;
+		mrsoft_fetch_select(sq, n);
+		ret = send_msg(qp, &send->status);
+		mrsoft_fetch_select(sq, 0);
+		if (tx->next != send->msg.psn)
+			send->begun = true;
+		if (!ret)
+			send->early = false;
+		else if (ret == -EFAULT)
+			mrsoft_fault_drop(&send->msg.fault);
+	}
+	return ret == -EAGAIN ? ret : -ENODATA;
 }
 
 /* Answers */
@@ -352,8 +412,8 @@ static int hear_nak(struct mrsoft_qp *qp, u8 code, enum ib_wc_status *status)
 	/* reserved codes: the peer will not answer otherwise */
 	*status = mrsoft_status_to_wc(code < ARRAY_SIZE(answers) ?
 				      answers[code] : MRSOFT_S_REM_OP);
-	qp->sq.msg.reason = mrsoft_refuse(&qp->hca->stats,
-					  MRSOFT_R_PEER_REFUSED);
+	qp->sq.msg->reason = mrsoft_refuse(&qp->hca->stats,
+					   MRSOFT_R_PEER_REFUSED);
 	return 0;
 }
 
@@ -362,7 +422,7 @@ static int hear_ack(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 {
 	struct mrsoft_tx *tx = tx_of(qp);
 	u8 syndrome = take_syndrome(pkt), value = syndrome & MRSOFT_AETH_VALUE;
-	const struct mrsoft_msg *msg = &qp->sq.msg;
+	const struct mrsoft_msg *msg = qp->sq.msg;
 	bool data = msg->op->kind == MRSOFT_OP_SEND ||
 		    (msg->op->kind == MRSOFT_OP_WRITE &&
 		     msg->opcode != IB_WR_ATOMIC_WRITE);
@@ -378,6 +438,8 @@ static int hear_ack(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 		/* all before has arrived */
 		if (data && pkt->psn != tx->una)
 			progress(qp, pkt->psn);
+		if (is_behind(msg, pkt->psn))
+			return -EBUSY;
 		if ((syndrome & MRSOFT_AETH_KIND) == MRSOFT_AETH_NAK)
 			return hear_nak(qp, value, status);
 		return tx->rnr ? -EINPROGRESS : wait_rnr(qp, value, status);
@@ -405,7 +467,7 @@ static int place(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt, u64 off,
 static int hear_read(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 		     enum ib_wc_status *status)
 {
-	const struct mrsoft_msg *msg = &qp->sq.msg;
+	const struct mrsoft_msg *msg = qp->sq.msg;
 	struct mrsoft_tx *tx = tx_of(qp);
 	u64 off, n;
 
@@ -431,7 +493,7 @@ static int hear_read(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 static int hear_atomic(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 		       enum ib_wc_status *status)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 
 	if (msg->op->kind != MRSOFT_OP_ATOMIC)
 		return -EINPROGRESS;
@@ -441,7 +503,8 @@ static int hear_atomic(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 
 /*
  * What an answer means: 0: the message is over; -EINPROGRESS: it goes on; -EFAULT:
- * the same once more when the pages are there.
+ * the same once more when the pages are there; -EBUSY: once more when a later
+ * message is the current one.
  */
 static int hear_one(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 		    enum ib_wc_status *status)
@@ -470,6 +533,10 @@ static int hear(struct mrsoft_qp *qp, enum ib_wc_status *status)
 
 	while (ret && (skb = skb_dequeue(&qp->wire->acks))) {
 		ret = hear_one(qp, mrsoft_packet(skb), status);
+		if (ret == -EBUSY) {
+			skb_queue_head(&qp->wire->acks, skb);
+			break;
+		}
 		if (ret == -EFAULT) {
 			skb_queue_head(&qp->wire->acks, skb);
 			leave = mrsoft_pagein(qp, 0);
@@ -483,9 +550,9 @@ static int hear(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	}
 	if (!ret)
 		return 0;
-	if (tx->una != tx->end)
+	if (!is_behind(qp->sq.msg, tx->una))
 		return 1;
-	qp->sq.msg.reason = MRSOFT_R_NONE;
+	qp->sq.msg->reason = MRSOFT_R_NONE;
 	*status = IB_WC_SUCCESS;
 	return 0;
 }
@@ -495,17 +562,17 @@ static int hear(struct mrsoft_qp *qp, enum ib_wc_status *status)
 static void start(struct mrsoft_qp *qp)
 {
 	struct mrsoft_tx *tx = tx_of(qp);
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 
-	tx->first = msg->psn;
+	qp->sq.stage = MRSOFT_SQ_BEGUN;
+	if (mrsoft_fetch_nth(&qp->sq, 0)->begun)
+		return;
 	tx->una = msg->psn;
 	tx->next = msg->psn;
 	tx->high = msg->psn;
-	tx->end = mrsoft_psn_add(msg->psn, msg->packets);
 	tx->rnr = false;
 	tx->gap = false;
 	tx->backoff = 0;
-	qp->sq.stage = MRSOFT_SQ_BEGUN;
 }
 
 /* Has the peer been silent for too long, or is the RNR wait over? */
@@ -528,6 +595,15 @@ static int look_at_clock(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	return retry(qp, status);
 }
 
+/* Would a WQE that is posted now go out at once? */
+static bool may_send_more(const struct mrsoft_qp *qp)
+{
+	const struct mrsoft_tx *tx = &qp->wire->tx;
+
+	return !tx->rnr && mrsoft_fetch_nth(&qp->sq, qp->sq.ahead)->early &&
+	       mrsoft_psn_diff(tx->next, tx->una) < WINDOW;
+}
+
 static int wire_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
 {
 	struct mrsoft_tx *tx = tx_of(qp);
@@ -543,17 +619,19 @@ static int wire_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
 		return ret;
 	if (!look_at_clock(qp, status))
 		return 0;
-	ret = send(qp, status);
+	ret = send_cur(qp, status);
+	if (ret == -ENODATA && qp->type == IB_QPT_RC)
+		ret = send_ahead(qp);
 	if (ret != -ENODATA)
 		return ret;
-	if (qp->type == IB_QPT_UC && tx->next == tx->end) {
+	if (qp->type == IB_QPT_UC && is_behind(qp->sq.msg, tx->next)) {
 		/* Sent or lost: UC is never told. */
-		qp->sq.msg.reason = MRSOFT_R_NONE;
+		qp->sq.msg->reason = MRSOFT_R_NONE;
 		*status = IB_WC_SUCCESS;
 		return 0;
 	}
 	ns = ktime_to_ns(ktime_sub(tx->due, ktime_get()));
-	mrsoft_sq_wait(qp, max_t(s64, ns, 1));
+	mrsoft_sq_wait(qp, max_t(s64, ns, 1), may_send_more(qp));
 	return -EINPROGRESS;
 }
 
@@ -579,7 +657,7 @@ const struct mrsoft_path_ops mrsoft_wire_path = {
 void mrsoft_tx_datagram(struct mrsoft_qp *qp, const struct mrsoft_av *av,
 			const void *payload)
 {
-	struct mrsoft_msg *msg = &qp->sq.msg;
+	struct mrsoft_msg *msg = qp->sq.msg;
 	u32 qpn = qp->sq.cur->ud.qpn & MRSOFT_PSN_MASK;
 	struct mrsoft_hca *hca = qp->hca;
 	struct mrsoft_deth *deth;

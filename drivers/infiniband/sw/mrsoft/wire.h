@@ -45,11 +45,9 @@ static inline struct mrsoft_packet *mrsoft_packet(struct sk_buff *skb)
 }
 
 /**
- * struct mrsoft_tx - requester: the message on its way
- * @first: PSN of its first packet
+ * struct mrsoft_tx - requester: what is on its way
  * @una: oldest PSN that is not answered; READ: next response expected
  * @next: next PSN to send; READ: one behind what was asked for
- * @end: one behind the last PSN
  * @high: one behind the highest PSN that was ever sent
  * @due: when the time-out, or the RNR wait, ends
  * @rnr: @due ends an RNR wait
@@ -60,10 +58,8 @@ static inline struct mrsoft_packet *mrsoft_packet(struct sk_buff *skb)
  * Only the runner of the send queue is here.
  */
 struct mrsoft_tx {
-	u32 first;
 	u32 una;
 	u32 next;
-	u32 end;
 	u32 high;
 	ktime_t due;
 	bool rnr;

@@ -49,7 +49,7 @@ static void convert_user(const struct mrsoft_abi_swqe *abi,
 	}
 }
 
-static bool fetch_sges(struct mrsoft_sq *sq, u32 num_sge,
+static bool fetch_sges(struct mrsoft_sq *sq, u32 nth, u32 num_sge,
 		       struct mrsoft_swqe *wqe)
 {
 	u32 i;
@@ -59,10 +59,10 @@ static bool fetch_sges(struct mrsoft_sq *sq, u32 num_sge,
 		      offsetof(struct mrsoft_abi_sge, lkey));
 	if (num_sge > sq->max_sge)
 		return false;
-	if (num_sge && mrsoft_ring_peek_at(&sq->ring,
-					   sizeof(struct mrsoft_abi_swqe),
-					   wqe->sge,
-					   num_sge * sizeof(wqe->sge[0])))
+	if (num_sge && mrsoft_ring_peek_nth(&sq->ring, nth,
+					    sizeof(struct mrsoft_abi_swqe),
+					    wqe->sge,
+					    num_sge * sizeof(wqe->sge[0])))
 		return false;
 	wqe->num_sge = num_sge;
 	for (i = 0; i < num_sge; i++)
@@ -70,28 +70,27 @@ static bool fetch_sges(struct mrsoft_sq *sq, u32 num_sge,
 	return true;
 }
 
-static bool fetch_inline(struct mrsoft_sq *sq, u32 length,
+static bool fetch_inline(struct mrsoft_sq *sq, u32 nth, u32 length,
 			 struct mrsoft_swqe *wqe)
 {
 	if (length > sq->max_inline)
 		return false;
-	if (length && mrsoft_ring_peek_at(&sq->ring,
-					  sizeof(struct mrsoft_abi_swqe),
-					  wqe->data, length))
+	if (length && mrsoft_ring_peek_nth(&sq->ring, nth,
+					   sizeof(struct mrsoft_abi_swqe),
+					   wqe->data, length))
 		return false;
 	wqe->length = length;
 	return true;
 }
 
 /* librxe's ring: everything in it is copied once and believed only then. */
-static bool fetch_user(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe)
+static void fetch_user(struct mrsoft_qp *qp, u32 nth, struct mrsoft_swqe *wqe)
 {
 	struct mrsoft_sq *sq = &qp->sq;
 	struct mrsoft_abi_swqe abi;
 	bool ok;
 
-	if (!mrsoft_ring_peek(&sq->ring, &abi, sizeof(abi)))
-		return false;
+	mrsoft_ring_peek_nth(&sq->ring, nth, 0, &abi, sizeof(abi));
 	convert_user(&abi, wqe);
 	wqe->length = 0;
 	wqe->num_sge = 0;
@@ -107,31 +106,36 @@ static bool fetch_user(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe)
 	}
 	/* The length field of old librxe is wrong for lists: sum the sges. */
 	if (wqe->flags & IB_SEND_INLINE)
-		ok = fetch_inline(sq, abi.dma.length, wqe);
+		ok = fetch_inline(sq, nth, abi.dma.length, wqe);
 	else
-		ok = fetch_sges(sq, abi.dma.num_sge, wqe);
+		ok = fetch_sges(sq, nth, abi.dma.num_sge, wqe);
 	wqe->bad = !ok || wqe->opcode == IB_WR_REG_MR;
-	return true;
 }
 
 /**
- * mrsoft_wqe_fetch - copy the WQE at the head of the queue
+ * mrsoft_wqe_fetch - copy a WQE of the queue
  * @qp: runner
+ * @nth: 0 is the one at the head
  * @wqe: filled in; @wqe->bad when it is malformed
  *
  * The slot stays taken until the ring is popped.
  *
  * Context: process, runner only.
- * Return: false when the queue is empty.
+ * Return: false when the queue has no more than @nth.
  */
-bool mrsoft_wqe_fetch(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe)
+bool mrsoft_wqe_fetch(struct mrsoft_qp *qp, u32 nth, struct mrsoft_swqe *wqe)
 {
 	struct mrsoft_ring *ring = &qp->sq.ring;
 
+	if (mrsoft_ring_pending(ring) <= nth)
+		return false;
 	if (qp->is_user)
-		return fetch_user(qp, wqe);
-	return mrsoft_ring_peek(ring, wqe, min_t(size_t, sizeof(*wqe),
-						 1u << ring->shift));
+		fetch_user(qp, nth, wqe);
+	else
+		mrsoft_ring_peek_nth(ring, nth, 0, wqe,
+				     min_t(size_t, sizeof(*wqe),
+					   1u << ring->shift));
+	return true;
 }
 
 static int copy_inline(const struct mrsoft_sq *sq, const struct ib_send_wr *wr,

@@ -9,7 +9,7 @@
 
 #include "qp.h"
 
-bool mrsoft_wqe_fetch(struct mrsoft_qp *qp, struct mrsoft_swqe *wqe);
+bool mrsoft_wqe_fetch(struct mrsoft_qp *qp, u32 nth, struct mrsoft_swqe *wqe);
 int mrsoft_wqe_build(const struct mrsoft_qp *qp, const struct ib_send_wr *wr,
 		     struct mrsoft_swqe *wqe);
 void mrsoft_wqe_message(const struct mrsoft_qp *qp,
