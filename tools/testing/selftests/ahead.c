@@ -222,27 +222,173 @@ static void dereg(const void *arg)
 	peer_free(p);
 }
 
-/* READ comes when all before it is answered, and what is behind it after it. */
-static void read_between(const void *arg)
+static void read_response(struct peer *p, uint32_t psn, unsigned int seed)
 {
-	struct peer *p = peer_new(arg);
-	uint32_t psn = p->e.conf.psn;
 	uint8_t bytes[8];
 
-	fill(bytes, sizeof(bytes), 3);
+	fill(bytes, sizeof(bytes), seed);
+	say_answer(p, 0x10, psn, 0x1f, bytes, 8);
+}
+
+/* SEND, WRITE, READ, atomic, WRITE: all go out; the results come in their turn. */
+static uint32_t mixture_out(struct peer *p)
+{
+	uint32_t psn = p->e.conf.psn;
+
 	do_post(p, IBV_WR_SEND, 0, 8);
 	do_post(p, IBV_WR_RDMA_WRITE, 1, 8);
 	do_post(p, IBV_WR_RDMA_READ, 2, 8);
-	do_post(p, IBV_WR_RDMA_WRITE, 3, 8);
+	do_post(p, IBV_WR_ATOMIC_FETCH_AND_ADD, 3, 8);
+	do_post(p, IBV_WR_RDMA_WRITE, 4, 8);
 	expect_request(p, SEND_ONLY, psn);
 	expect_request(p, WRITE_ONLY, psn_add(psn, 1));
-	ack(p, psn_add(psn, 1));
 	expect_request(p, READ_REQUEST, psn_add(psn, 2));
-	say_answer(p, 0x10, psn_add(psn, 2), 0x1f, bytes, 8);
-	expect_request(p, WRITE_ONLY, psn_add(psn, 3));
+	expect_request(p, FETCH_ADD, psn_add(psn, 3));
+	expect_request(p, WRITE_ONLY, psn_add(psn, 4));
+	return psn;
+}
+
+static void mixture(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint64_t *word = (void *)p->buf.p;
+	uint32_t psn = mixture_out(p);
+
+	/* a response acknowledges what is before it, and no ACK came */
+	read_response(p, psn_add(psn, 2), 3);
+	expect_done(p, 0, 3);
 	CHECK_EQ(filled(p->buf.p, 8, 3), -1);
-	ack(p, psn_add(psn, 3));
-	expect_done(p, 0, 4);
+	say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, 3), 0x1f, NULL, 0);
+	expect_done(p, 3, 4);
+	CHECK_EQ(*word, 0x5a5a5a5a5a5a5a5all);
+	ack(p, psn_add(psn, 4));
+	expect_done(p, 4, 5);
+	expect_quiet(p);
+	peer_free(p);
+}
+
+/* An answer to a later request shows that a response was lost.  IBA 9.7.5.1.3 */
+static void lost_response(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn = mixture_out(p);
+
+	ack(p, psn_add(psn, 4));
+	expect_done(p, 0, 2);
+	expect_request(p, READ_REQUEST, psn_add(psn, 2));
+	expect_request(p, FETCH_ADD, psn_add(psn, 3));
+	expect_request(p, WRITE_ONLY, psn_add(psn, 4));
+	read_response(p, psn_add(psn, 2), 4);
+	expect_done(p, 2, 3);
+	/* the atomic's is lost now */
+	ack(p, psn_add(psn, 4));
+	expect_done(p, 3, 3);
+	expect_request(p, FETCH_ADD, psn_add(psn, 3));
+	expect_request(p, WRITE_ONLY, psn_add(psn, 4));
+	say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, 3), 0x1f, NULL, 0);
+	ack(p, psn_add(psn, 4));
+	expect_done(p, 3, 5);
+	expect_quiet(p);
+	peer_free(p);
+}
+
+/* Responses of the wrong kind, or to what has none, end nothing. */
+static void wrong_response(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn = mixture_out(p);
+
+	memset(p->buf.p, 0x11, 8);
+	read_response(p, psn, 5);
+	read_response(p, psn_add(psn, 1), 5);
+	read_response(p, psn_add(psn, 3), 5);
+	read_response(p, psn_add(psn, 4), 5);
+	say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, 2), 0x1f, NULL, 0);
+	say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, 4), 0x1f, NULL, 0);
+	expect_quiet(p);
+	expect_done(p, 0, 0);
+	CHECK_EQ(only(p->buf.p, 8, 0x11), -1);
+	read_response(p, psn_add(psn, 2), 6);
+	expect_done(p, 0, 3);
+	say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, 3), 0x1f, NULL, 0);
+	ack(p, psn_add(psn, 4));
+	expect_done(p, 3, 5);
+	peer_free(p);
+}
+
+/* A NAK for what is behind a READ does not end the READ. */
+static void refused_behind_read(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn = mixture_out(p);
+
+	read_response(p, psn_add(psn, 2), 3);
+	say_answer(p, ACKNOWLEDGE, psn_add(psn, 3), 0x60 | NAK_ACCESS, NULL, 0);
+	EXPECT_WC(p->e.scq, 0, IBV_WC_SUCCESS);
+	EXPECT_WC(p->e.scq, 1, IBV_WC_SUCCESS);
+	EXPECT_WC(p->e.scq, 2, IBV_WC_SUCCESS);
+	EXPECT_WC(p->e.scq, 3, IBV_WC_REM_ACCESS_ERR);
+	EXPECT_WC(p->e.scq, 4, IBV_WC_WR_FLUSH_ERR);
+	peer_free(p);
+}
+
+/* What is fenced waits for READ and atomics, and for nothing else.  IBA 10.8.3.3 */
+static void fence(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn = p->e.conf.psn;
+	struct op op = op_of(p, IBV_WR_RDMA_WRITE, 1, 8);
+
+	op.flags = IBV_SEND_FENCE;
+	do_post(p, IBV_WR_SEND, 0, 8);
+	OK(post(&p->e, &op));
+	do_post(p, IBV_WR_RDMA_READ, 2, 8);
+	op.wr_id = 3;
+	OK(post(&p->e, &op));
+	do_post(p, IBV_WR_SEND, 4, 8);
+	expect_request(p, SEND_ONLY, psn);
+	expect_request(p, WRITE_ONLY, psn_add(psn, 1));
+	expect_request(p, READ_REQUEST, psn_add(psn, 2));
+	expect_quiet(p);
+	ack(p, psn_add(psn, 1));
+	expect_done(p, 0, 2);
+	expect_quiet(p);
+	read_response(p, psn_add(psn, 2), 3);
+	expect_request(p, WRITE_ONLY, psn_add(psn, 3));
+	expect_request(p, SEND_ONLY, psn_add(psn, 4));
+	ack(p, psn_add(psn, 4));
+	expect_done(p, 2, 5);
+	peer_free(p);
+}
+
+/* Not more READs and atomics at a time than the QP may have. */
+static void read_depth(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn, i;
+
+	OK(end_to(&p->e, IBV_QPS_RESET));
+	p->e.conf.rd_atomic = 2;
+	peer_again(p);
+	psn = p->e.conf.psn;
+	do_post(p, IBV_WR_RDMA_READ, 0, 8);
+	do_post(p, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8);
+	do_post(p, IBV_WR_RDMA_READ, 2, 8);
+	do_post(p, IBV_WR_RDMA_READ, 3, 8);
+	do_post(p, IBV_WR_SEND, 4, 8);
+	expect_request(p, READ_REQUEST, psn);
+	expect_request(p, FETCH_ADD, psn_add(psn, 1));
+	expect_quiet(p);
+	read_response(p, psn, 1);
+	expect_request(p, READ_REQUEST, psn_add(psn, 2));
+	expect_quiet(p);
+	say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, 1), 0x1f, NULL, 0);
+	expect_request(p, READ_REQUEST, psn_add(psn, 3));
+	expect_request(p, SEND_ONLY, psn_add(psn, 4));
+	for (i = 2; i < 4; i++)
+		read_response(p, psn_add(psn, i), i);
+	ack(p, psn_add(psn, 4));
+	expect_done(p, 0, 5);
 	peer_free(p);
 }
 
@@ -319,7 +465,12 @@ static const struct t_case cases[] = {
 	{ "silence", silence, &rc, 0 },
 	{ "own_error", own_error, &rc, 0 },
 	{ "dereg", dereg, &rc, 0 },
-	{ "read_between", read_between, &rc, 0 },
+	{ "mixture", mixture, &rc, 0 },
+	{ "lost_response", lost_response, &rc, 0 },
+	{ "wrong_response", wrong_response, &rc, 0 },
+	{ "refused_behind_read", refused_behind_read, &rc, 0 },
+	{ "fence", fence, &rc, 0 },
+	{ "read_depth", read_depth, &rc, 0 },
 	{ "sqd", sqd, &rc, 0 },
 	{ "many", many, &rc, 0 },
 };

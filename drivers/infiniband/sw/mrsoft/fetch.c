@@ -68,16 +68,6 @@ static enum ib_wc_status validate(struct mrsoft_qp *qp)
 	return status ? status : mrsoft_sgl_check(qp);
 }
 
-/*
- * READ and what is answered like it come alone, so that a fence has nothing to
- * wait for; so do local operations, which find all before them done.
- */
-static bool may_go_early(const struct mrsoft_op *op)
-{
-	return (op->kind == MRSOFT_OP_SEND || op->kind == MRSOFT_OP_WRITE) &&
-	       !(op->flags & MRSOFT_OPF_WORD);
-}
-
 /* The selected one. */
 static void prepare(struct mrsoft_qp *qp, struct mrsoft_send *send, u32 psn)
 {
@@ -90,7 +80,8 @@ static void prepare(struct mrsoft_qp *qp, struct mrsoft_send *send, u32 psn)
 	mrsoft_wqe_message(qp, &send->wqe, &send->msg);
 	send->msg.psn = psn;
 	send->msg.no_fault = false;
-	send->early = may_go_early(send->msg.op);
+	/* local operations find all before them done */
+	send->early = send->msg.op->kind != MRSOFT_OP_LOCAL;
 }
 
 /**

@@ -53,6 +53,27 @@ static u64 offset_of(const struct mrsoft_qp *qp, u32 psn)
 	return (u64)packets_before(qp->sq.msg, psn) * qp->mtu;
 }
 
+static const struct mrsoft_msg *nth_msg(const struct mrsoft_qp *qp, u32 nth)
+{
+	return &mrsoft_fetch_nth(&qp->sq, nth)->msg;
+}
+
+/* Is it done by a response of its own, not by an acknowledge? */
+static bool has_response(const struct mrsoft_msg *msg)
+{
+	return msg->op->kind == MRSOFT_OP_READ ||
+	       msg->op->kind == MRSOFT_OP_ATOMIC ||
+	       (msg->op->flags & MRSOFT_OPF_WORD);
+}
+
+/* How many requests of max_rd_atomic are taken by one that is all asked for. */
+static u32 responses(const struct mrsoft_qp *qp, const struct mrsoft_msg *msg)
+{
+	if (!has_response(msg))
+		return 0;
+	return msg->packets > READ_CHUNK && qp->attr.max_rd_atomic > 1 ? 2 : 1;
+}
+
 static void arm(struct mrsoft_qp *qp)
 {
 	struct mrsoft_tx *tx = tx_of(qp);
@@ -103,6 +124,17 @@ static int retry(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	tx->next = tx->una;
 	arm(qp);
 	return -EINPROGRESS;
+}
+
+/* A response is lost: asked for once, then the rest of what comes is old news. */
+static int missing(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	struct mrsoft_tx *tx = tx_of(qp);
+
+	if (tx->gap)
+		return -EINPROGRESS;
+	tx->gap = true;
+	return retry(qp, status);
 }
 
 static int wait_rnr(struct mrsoft_qp *qp, u8 timer, enum ib_wc_status *status)
@@ -348,6 +380,20 @@ static int send_cur(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	return ret;
 }
 
+/* May the message @nth behind the current one go out, with @reads before it? */
+static bool may_go_ahead(const struct mrsoft_qp *qp,
+			 const struct mrsoft_send *send, u32 reads)
+{
+	u32 own = responses(qp, &send->msg);
+
+	/* what has begun goes on in SQD */
+	if (!send->begun && mrsoft_qp_state(qp) != IB_QPS_RTS)
+		return false;
+	if (reads && (send->wqe.flags & IB_SEND_FENCE))
+		return false;
+	return !own || reads + own <= qp->attr.max_rd_atomic;
+}
+
 /*
  * Messages behind the current one.  What goes wrong with one of them is dealt
  * with when it is the current one.  -ENODATA: no more now; -EAGAIN.
@@ -358,18 +404,20 @@ static int send_ahead(struct mrsoft_qp *qp)
 	struct mrsoft_sq *sq = &qp->sq;
 	struct mrsoft_send *send;
 	int ret = -ENODATA;
-	u32 n;
+	u32 n, reads = 0;
 
 	for (n = 1; ret == -ENODATA; n++) {
-		if (!is_behind(&mrsoft_fetch_nth(sq, n - 1)->msg, tx->next) ||
+		if (!is_behind(nth_msg(qp, n - 1), tx->next) ||
 		    mrsoft_psn_diff(tx->next, tx->una) >= WINDOW || tx->rnr)
 			break;
+		reads += responses(qp, nth_msg(qp, n - 1));
 		send = mrsoft_fetch_ahead(qp, n);
-		if (!send ||
-		    (!send->begun && mrsoft_qp_state(qp) != IB_QPS_RTS))
+		if (!send)
 			break;
 		if (is_behind(&send->msg, tx->next))
 			continue;
+		if (!may_go_ahead(qp, send, reads))
+			break;
 		mrsoft_fetch_select(sq, n);
 		ret = send_msg(qp, &send->status);
 		mrsoft_fetch_select(sq, 0);
@@ -392,11 +440,37 @@ static u8 take_syndrome(const struct mrsoft_packet *pkt)
 	return be32_to_cpu(aeth->smsn) >> 24;
 }
 
-/* Is it of a packet that was sent and not answered yet? */
-static bool awaited(const struct mrsoft_tx *tx, u32 psn)
+/* Is it of a packet that was sent and not answered yet?  @nth: of which message. */
+static bool awaited(const struct mrsoft_qp *qp, u32 psn, u32 *nth)
 {
-	return mrsoft_psn_diff(psn, tx->una) >= 0 &&
-	       mrsoft_psn_diff(psn, tx->high) < 0;
+	const struct mrsoft_tx *tx = &qp->wire->tx;
+
+	if (mrsoft_psn_diff(psn, tx->una) < 0 ||
+	    mrsoft_psn_diff(psn, tx->high) >= 0)
+		return false;
+	for (*nth = 0; is_behind(nth_msg(qp, *nth), psn); ++*nth)
+		if (*nth == qp->sq.ahead)
+			return false;
+	return true;
+}
+
+/*
+ * An answer to message @nth says that all before @psn has arrived.  False: the
+ * response of an earlier message has not.
+ */
+static bool arrived(struct mrsoft_qp *qp, u32 nth, u32 psn)
+{
+	u32 n, una = tx_of(qp)->una;
+
+	for (n = 0; n <= nth; n++) {
+		if (has_response(nth_msg(qp, n))) {
+			psn = n ? nth_msg(qp, n)->psn : una;
+			break;
+		}
+	}
+	if (psn != una)
+		progress(qp, psn);
+	return n >= nth;
 }
 
 static int hear_nak(struct mrsoft_qp *qp, u8 code, enum ib_wc_status *status)
@@ -418,31 +492,25 @@ static int hear_nak(struct mrsoft_qp *qp, u8 code, enum ib_wc_status *status)
 }
 
 static int hear_ack(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
-		    enum ib_wc_status *status)
+		    u32 nth, enum ib_wc_status *status)
 {
-	struct mrsoft_tx *tx = tx_of(qp);
 	u8 syndrome = take_syndrome(pkt), value = syndrome & MRSOFT_AETH_VALUE;
-	const struct mrsoft_msg *msg = qp->sq.msg;
-	bool data = msg->op->kind == MRSOFT_OP_SEND ||
-		    (msg->op->kind == MRSOFT_OP_WRITE &&
-		     msg->opcode != IB_WR_ATOMIC_WRITE);
 
 	switch (syndrome & MRSOFT_AETH_KIND) {
 	case MRSOFT_AETH_ACK:
-		/* READ and ATOMIC are answered by their results only */
-		if (data)
-			progress(qp, mrsoft_psn_add(pkt->psn, 1));
+		if (!arrived(qp, nth, mrsoft_psn_add(pkt->psn, 1)))
+			return missing(qp, status);
 		return -EINPROGRESS;
 	case MRSOFT_AETH_RNR:
 	case MRSOFT_AETH_NAK:
-		/* all before has arrived */
-		if (data && pkt->psn != tx->una)
-			progress(qp, pkt->psn);
-		if (is_behind(msg, pkt->psn))
+		if (!arrived(qp, nth, pkt->psn))
+			return missing(qp, status);
+		if (nth)
 			return -EBUSY;
 		if ((syndrome & MRSOFT_AETH_KIND) == MRSOFT_AETH_NAK)
 			return hear_nak(qp, value, status);
-		return tx->rnr ? -EINPROGRESS : wait_rnr(qp, value, status);
+		return tx_of(qp)->rnr ? -EINPROGRESS :
+					wait_rnr(qp, value, status);
 	default:
 		return -EINPROGRESS;
 	}
@@ -471,16 +539,9 @@ static int hear_read(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 	struct mrsoft_tx *tx = tx_of(qp);
 	u64 off, n;
 
-	if (msg->opcode != IB_WR_ATOMIC_WRITE &&
-	    msg->op->kind != MRSOFT_OP_READ)
-		return -EINPROGRESS;
-	if (pkt->psn != tx->una) {
-		/* One is missing: asked for once, then the rest is old news. */
-		if (tx->gap || mrsoft_psn_diff(tx->next, pkt->psn) <= 0)
-			return -EINPROGRESS;
-		tx->gap = true;
-		return retry(qp, status);
-	}
+	if (pkt->psn != tx->una)
+		return mrsoft_psn_diff(tx->next, pkt->psn) > 0 ?
+			missing(qp, status) : -EINPROGRESS;
 	n = msg->op->kind != MRSOFT_OP_READ ? 0 :
 	    min_t(u64, qp->mtu, msg->length - offset_of(qp, pkt->psn));
 	off = offset_of(qp, pkt->psn);
@@ -495,10 +556,24 @@ static int hear_atomic(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 {
 	struct mrsoft_msg *msg = qp->sq.msg;
 
-	if (msg->op->kind != MRSOFT_OP_ATOMIC)
-		return -EINPROGRESS;
 	msg->old = get_unaligned_be64(pkt->hdr + sizeof(struct mrsoft_aeth));
 	return place(qp, pkt, 0, &msg->old, sizeof(msg->old), status);
+}
+
+static int hear_response(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
+			 u32 nth, enum ib_wc_status *status)
+{
+	const struct mrsoft_msg *msg = nth_msg(qp, nth);
+	u8 kind = msg->op->kind == MRSOFT_OP_ATOMIC ? MRSOFT_PKT_ATOMIC_ACK :
+						      MRSOFT_PKT_READ_RESP;
+
+	if (!has_response(msg) || pkt->type->kind != kind)
+		return -EINPROGRESS;
+	if (nth)
+		return arrived(qp, nth, msg->psn) ? -EBUSY :
+						    missing(qp, status);
+	return kind == MRSOFT_PKT_ATOMIC_ACK ? hear_atomic(qp, pkt, status) :
+					       hear_read(qp, pkt, status);
 }
 
 /*
@@ -509,16 +584,17 @@ static int hear_atomic(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 static int hear_one(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 		    enum ib_wc_status *status)
 {
+	u32 nth;
+
 	/* Answered before, or never asked for. */
-	if (!awaited(tx_of(qp), pkt->psn))
+	if (!awaited(qp, pkt->psn, &nth))
 		return -EINPROGRESS;
 	switch (pkt->type->kind) {
 	case MRSOFT_PKT_ACK:
-		return hear_ack(qp, pkt, status);
+		return hear_ack(qp, pkt, nth, status);
 	case MRSOFT_PKT_READ_RESP:
-		return hear_read(qp, pkt, status);
 	case MRSOFT_PKT_ATOMIC_ACK:
-		return hear_atomic(qp, pkt, status);
+		return hear_response(qp, pkt, nth, status);
 	default:
 		return -EINPROGRESS;
 	}
@@ -531,11 +607,13 @@ static int hear(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	struct sk_buff *skb;
 	int ret = -EINPROGRESS, leave;
 
-	while (ret && (skb = skb_dequeue(&qp->wire->acks))) {
+	while (ret && !is_behind(qp->sq.msg, tx->una) &&
+	       (skb = skb_dequeue(&qp->wire->acks))) {
 		ret = hear_one(qp, mrsoft_packet(skb), status);
 		if (ret == -EBUSY) {
+			/* the current one is done, which ends this */
 			skb_queue_head(&qp->wire->acks, skb);
-			break;
+			continue;
 		}
 		if (ret == -EFAULT) {
 			skb_queue_head(&qp->wire->acks, skb);
