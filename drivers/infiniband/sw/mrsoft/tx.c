@@ -173,7 +173,9 @@ static struct sk_buff *request(struct mrsoft_qp *qp, u32 psn, u8 where,
 	if (!skb)
 		return NULL;
 	flags = mrsoft_bth_pad(length);
-	if (msg->solicited && (where & MRSOFT_PKTF_LAST))
+	/* only for what ends in a receive completion, IBA 9.2.3 */
+	if (msg->solicited && (where & MRSOFT_PKTF_LAST) &&
+	    (msg->op->flags & MRSOFT_OPF_RECV))
 		flags |= MRSOFT_BTH_SOLICITED;
 	bth = (void *)skb->data;
 	mrsoft_bth_fill(bth, opcode, flags, qp->attr.dest_qp_num,
