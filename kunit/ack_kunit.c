@@ -82,11 +82,15 @@ static void begin_read(struct kunit *test, struct mrsoft_wire *wire,
 	wire->rx.epsn = read->end;
 }
 
-/* The next packet that was sent; its payload is @len bytes from @off on. */
+/*
+ * The next packet that was sent; its payload is @len bytes from @off on.  @msn: of
+ * the last one, 0: not looked at.
+ */
 static void expect_data(struct kunit *test, struct end *end, u8 opcode,
-			u32 psn, u32 off, u32 len)
+			u32 psn, u32 off, u32 len, u32 msn)
 {
 	struct sk_buff *skb = skb_dequeue(&net.sent);
+	const struct mrsoft_aeth *aeth;
 	const struct mrsoft_bth *bth;
 	u32 head = opcode == 0x0e ? 12 : 16;
 
@@ -96,6 +100,10 @@ static void expect_data(struct kunit *test, struct end *end, u8 opcode,
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(bth->apsn), psn & MRSOFT_PSN_MASK);
 	KUNIT_EXPECT_EQ(test, (u32)skb->len, head + len);
 	KUNIT_EXPECT_MEMEQ(test, skb->data + head, end->buf + off, len);
+	aeth = (void *)(bth + 1);
+	if (msn)
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(aeth->smsn),
+				0x1f000000u | msn);
 	kfree_skb(skb);
 }
 
@@ -108,10 +116,10 @@ static void ack_read(struct kunit *test)
 	fill(end->buf, LENGTH, 3);
 	begin_read(test, wire, end, PSN);
 	KUNIT_EXPECT_EQ(test, mrsoft_ack_read(wire), MRSOFT_S_OK);
-	expect_data(test, end, 0x0d, PSN, 0, MTU);
-	expect_data(test, end, 0x0e, PSN + 1, MTU, MTU);
-	expect_data(test, end, 0x0e, PSN + 2, 2 * MTU, MTU);
-	expect_data(test, end, 0x0f, PSN + 3, 3 * MTU, 9);
+	expect_data(test, end, 0x0d, PSN, 0, MTU, 0);
+	expect_data(test, end, 0x0e, PSN + 1, MTU, MTU, 0);
+	expect_data(test, end, 0x0e, PSN + 2, 2 * MTU, MTU, 0);
+	expect_data(test, end, 0x0f, PSN + 3, 3 * MTU, 9, 1);
 	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&net.sent));
 	KUNIT_EXPECT_FALSE(test, wire->rx.begun);
 	KUNIT_EXPECT_EQ(test, end->qp.resp.psn, wire->rx.epsn);
@@ -167,9 +175,9 @@ static void ack_read_again(struct kunit *test)
 	read->psn = PSN + 1;
 	read->end = mrsoft_psn_add(PSN, PACKETS);
 	KUNIT_EXPECT_EQ(test, mrsoft_ack_read(wire), MRSOFT_S_OK);
-	expect_data(test, end, 0x0d, PSN + 1, MTU, MTU);
-	expect_data(test, end, 0x0e, PSN + 2, 2 * MTU, MTU);
-	expect_data(test, end, 0x0f, PSN + 3, 3 * MTU, 9);
+	expect_data(test, end, 0x0d, PSN + 1, MTU, MTU, 0);
+	expect_data(test, end, 0x0e, PSN + 2, 2 * MTU, MTU, 0);
+	expect_data(test, end, 0x0f, PSN + 3, 3 * MTU, 9, 0);
 	KUNIT_EXPECT_EQ(test, end->qp.resp.psn, (u32)PSN);
 	KUNIT_EXPECT_EQ(test, end->qp.resp.msn, 0u);
 }

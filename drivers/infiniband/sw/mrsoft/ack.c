@@ -142,6 +142,20 @@ void mrsoft_ack_atomic_write(struct mrsoft_wire *wire, u32 psn)
 		xmit(wire, skb);
 }
 
+/*
+ * The last response counts the READ, which is over behind it (IBA 9.7.7.1); the first
+ * one may not yet, since a NAK could follow.
+ */
+static u32 read_msn(const struct mrsoft_wire *wire, u8 where)
+{
+	const struct mrsoft_read *read = &wire->rx.read;
+	u32 msn = READ_ONCE(wire->qp->resp.msn);
+
+	if (!(where & MRSOFT_PKTF_LAST) || read->msg == &read->again)
+		return msn;
+	return mrsoft_psn_add(msn, 1);
+}
+
 static struct sk_buff *response(struct mrsoft_wire *wire, u32 length,
 				void **payload)
 {
@@ -170,7 +184,7 @@ static struct sk_buff *response(struct mrsoft_wire *wire, u32 length,
 		aeth = (void *)(bth + 1);
 		aeth->smsn = cpu_to_be32((u32)(MRSOFT_AETH_ACK |
 					       MRSOFT_AETH_NO_CREDITS) << 24 |
-					 READ_ONCE(qp->resp.msn));
+					 read_msn(wire, where));
 	}
 	*payload = skb->data + head;
 	return skb;
