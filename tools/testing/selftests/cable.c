@@ -21,6 +21,7 @@
 #include "lib.h"
 
 #define ETH 14
+#define TAG 4
 #define UDP 8
 #define ROCE_PORT 4791
 #define FRAME 65536
@@ -60,6 +61,7 @@ static int open_end(const char *variable)
 		      sizeof(one)));
 	OK(setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all,
 		      sizeof(all)));
+	OK(setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)));
 	OK(setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)));
 	OK(setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)));
 	OK(bind(fd, (struct sockaddr *)&at, sizeof(at)));
@@ -70,14 +72,18 @@ static int open_end(const char *variable)
 static int opcode_of(const struct frame *f)
 {
 	const uint8_t *p = f->data;
-	size_t udp;
+	size_t net = ETH, udp;
 
-	if (f->len < ETH + 20 + UDP + 12)
+	if (f->len < ETH + TAG + 20 + UDP + 12)
 		return -1;
-	if (p[12] == 0x08 && p[13] == 0x00 && p[ETH + 9] == IPPROTO_UDP)
-		udp = ETH + (p[ETH] & 15) * 4;
-	else if (p[12] == 0x86 && p[13] == 0xdd && p[ETH + 6] == IPPROTO_UDP)
-		udp = ETH + 40;
+	if (p[12] == 0x81 && p[13] == 0x00)
+		net += TAG;
+	if (p[net - 2] == 0x08 && p[net - 1] == 0x00 &&
+	    p[net + 9] == IPPROTO_UDP)
+		udp = net + (p[net] & 15) * 4;
+	else if (p[net - 2] == 0x86 && p[net - 1] == 0xdd &&
+		 p[net + 6] == IPPROTO_UDP)
+		udp = net + 40;
 	else
 		return -1;
 	if (f->len < udp + UDP + 12)
@@ -151,25 +157,58 @@ static void carry(int side)
 	}
 }
 
+/* The kernel takes a VLAN tag out of the frame and tells it beside. */
+static void put_tag_back(struct frame *f, struct msghdr *msg)
+{
+	const struct tpacket_auxdata *aux;
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	if (!c || c->cmsg_level != SOL_PACKET || c->cmsg_type != PACKET_AUXDATA)
+		return;
+	aux = (void *)CMSG_DATA(c);
+	if (!(aux->tp_status & TP_STATUS_VLAN_VALID))
+		return;
+	memmove(f->data + ETH - 2 + TAG, f->data + ETH - 2, f->len - (ETH - 2));
+	f->data[ETH - 2] = 0x81;
+	f->data[ETH - 1] = 0x00;
+	f->data[ETH] = aux->tp_vlan_tci >> 8;
+	f->data[ETH + 1] = aux->tp_vlan_tci & 0xff;
+	f->len += TAG;
+}
+
+static bool take(int fd, struct frame *f)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t room[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	} control;
+	struct iovec iov = { f->data, FRAME - TAG };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT);
+
+	if (n < ETH)
+		return false;
+	f->len = n;
+	put_tag_back(f, &msg);
+	return true;
+}
+
 static void *run(void *arg)
 {
 	struct pollfd fds[2] = {
 		{ .fd = cable.fd[0], .events = POLLIN },
 		{ .fd = cable.fd[1], .events = POLLIN },
 	};
-	ssize_t n;
 	int i;
 
 	for (;;) {
 		poll(fds, 2, -1);
-		for (i = 0; i < 2; i++) {
-			n = recv(cable.fd[i], cable.now.data, FRAME,
-				 MSG_DONTWAIT);
-			if (n <= 0)
-				continue;
-			cable.now.len = n;
-			carry(i);
-		}
+		for (i = 0; i < 2; i++)
+			if (take(cable.fd[i], &cable.now))
+				carry(i);
 	}
 	return arg;
 }
@@ -223,10 +262,11 @@ void cable_capture(const char *path)
 	static const uint32_t head[] = {
 		0xa1b2c3d4, 2 | 4 << 16, 0, 0, FRAME, 1 /* Ethernet */
 	};
-	FILE *f = fopen(path, "w");
+	FILE *f = fopen(path, "a");
 
-	CHECK(f);
-	CHECK(fwrite(head, sizeof(head), 1, f) == 1);
+	CHECK(f && !fseek(f, 0, SEEK_END));
+	if (!ftell(f))
+		CHECK(fwrite(head, sizeof(head), 1, f) == 1);
 	pthread_mutex_lock(&cable.lock);
 	cable.pcap = f;
 	pthread_mutex_unlock(&cable.lock);

@@ -40,7 +40,7 @@ void cable_set(const struct cable_rule *rule);
 unsigned int cable_seen(int opcode);
 /* How many the rule struck. */
 unsigned int cable_struck(void);
-/* From now on all RoCEv2 packets go to @path as well, in pcap format. */
+/* From now on all RoCEv2 packets are added to @path as well, in pcap format. */
 void cable_capture(const char *path);
 
 #endif /* MRSOFT_SELFTESTS_CABLE_H */

@@ -479,7 +479,8 @@ struct end end_new(struct ctx *c, const struct conf *conf)
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		init.send_ops_flags = IBV_QP_EX_WITH_SEND |
 			IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
-			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+			IBV_QP_EX_WITH_ATOMIC_WRITE;
 	}
 	e.scq = ibv_create_cq(c->ibv, conf->cqe, NULL, conf->channel, 0);
 	e.rcq = ibv_create_cq(c->ibv, conf->cqe, NULL, conf->channel, 0);
@@ -524,7 +525,9 @@ static struct ibv_ah_attr ah_attr(const struct ctx *c, const union ibv_gid *gid)
 		.grh = {
 			.dgid = *gid,
 			.sgid_index = c->gid_index,
-			.hop_limit = 64,
+			.hop_limit = c->hop_limit ? c->hop_limit : 64,
+			.traffic_class = c->traffic_class,
+			.flow_label = c->flow_label,
 		},
 	};
 }

@@ -97,12 +97,15 @@ int64_t t_status_kib(const char *field);
 
 /* --- devices -------------------------------------------------------------- */
 
+/* The rest is for the addresses that its QPs are given; hop_limit 0: 64. */
 struct ctx {
 	struct ibv_context *ibv;
 	struct ibv_pd *pd;
 	union ibv_gid gid;
 	int gid_index;
 	enum ibv_mtu mtu;
+	uint8_t traffic_class, hop_limit;
+	uint32_t flow_label;
 };
 
 /* Opens @name (NULL: MRSOFT_DEV), with a PD. */
