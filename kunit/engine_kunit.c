@@ -423,6 +423,185 @@ static void eng_user_send(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u64 *)a->buf, 40ull);
 }
 
+#define FG	IB_ACCESS_FLUSH_GLOBAL
+#define FP	IB_ACCESS_FLUSH_PERSISTENT
+#define ANY	(FG | FP)
+
+static const struct flush_row {
+	const char *name;
+	u8 type;
+	u8 level;
+	s64 offset;	/* from the region's first byte */
+	u32 length;
+	u32 key_xor;
+	int mr_access;
+	int qp_access;
+	int depth;
+	enum ib_wc_status status;
+	enum mrsoft_reason reason;
+} flush_rows[] = {
+	/* Annex A19: what is asked for, rights of the key, of the QP */
+	{ "range", 1, 0, 8, 100, 0, FG, FG, 8, IB_WC_SUCCESS },
+	{ "whole range", 1, 0, 0, BUF, 0, FG, FG, 8, IB_WC_SUCCESS },
+	{ "last byte", 1, 0, BUF - 1, 1, 0, FG, FG, 8, IB_WC_SUCCESS },
+	{ "nothing, at the end", 1, 0, BUF, 0, 0, FG, FG, 8, IB_WC_SUCCESS },
+	{ "region", 1, 1, 0, 0, 0, FG, FG, 8, IB_WC_SUCCESS },
+	{ "region, address elsewhere", 1, 1, 1ll << 40, U32_MAX, 0, FG, FG, 8,
+	  IB_WC_SUCCESS },
+	{ "one past", 1, 0, 1, BUF, 0, FG, FG, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_OUTSIDE },
+	{ "one below", 1, 0, -1, 8, 0, FG, FG, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_OUTSIDE },
+	{ "4 GiB", 1, 0, 0, U32_MAX, 0, FG, FG, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_OUTSIDE },
+	{ "stale key", 1, 0, 0, 8, 1, FG, FG, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_KEY_STALE },
+	{ "stale key, no byte", 1, 0, 0, 0, 1, FG, FG, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_KEY_STALE },
+	{ "stale key, region", 1, 1, 0, 0, 1, FG, FG, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_KEY_STALE },
+	{ "no right", 1, 0, 0, 8, 0, ALL & ~FG, FG, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_NO_REMOTE_FLUSH },
+	{ "no right, region", 1, 1, 0, 0, 0, ALL & ~FG, FG, 8,
+	  IB_WC_REM_ACCESS_ERR, MRSOFT_R_NO_REMOTE_FLUSH },
+	{ "persistent", 2, 0, 0, 8, 0, ALL, ANY, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_NO_REMOTE_FLUSH },
+	{ "both", 3, 1, 0, 0, 0, ALL, ANY, 8, IB_WC_REM_ACCESS_ERR,
+	  MRSOFT_R_NO_REMOTE_FLUSH },
+	{ "QP without right", 1, 0, 0, 8, 0, FG, MRSOFT_REMOTE_RIGHTS & ~FG, 8,
+	  IB_WC_REM_INV_REQ_ERR, MRSOFT_R_QP_ACCESS },
+	{ "QP without one of two", 3, 0, 0, 8, 0, FG, FG, 8,
+	  IB_WC_REM_INV_REQ_ERR, MRSOFT_R_QP_ACCESS },
+	{ "no type", 0, 0, 0, 8, 0, FG, FG, 8, IB_WC_LOC_QP_OP_ERR,
+	  MRSOFT_R_RING_ENTRY },
+	{ "reserved type", 4, 0, 0, 8, 0, FG, FG, 8, IB_WC_LOC_QP_OP_ERR,
+	  MRSOFT_R_RING_ENTRY },
+	{ "type beyond its bits", 0x11, 0, 0, 8, 0, FG, FG, 8,
+	  IB_WC_LOC_QP_OP_ERR, MRSOFT_R_RING_ENTRY },
+	{ "reserved level", 1, 2, 0, 8, 0, FG, FG, 8, IB_WC_LOC_QP_OP_ERR,
+	  MRSOFT_R_RING_ENTRY },
+	{ "no depth", 1, 0, 0, 8, 0, FG, FG, 0, IB_WC_LOC_QP_OP_ERR,
+	  MRSOFT_R_READ_DEPTH },
+};
+
+KUNIT_ARRAY_PARAM_DESC(flush, flush_rows, name);
+
+static struct user_wqe flush_wqe(u64 wr_id, u8 type, u8 level, u64 addr,
+				 u32 length, u32 key)
+{
+	struct user_wqe wqe = user_wqe(IB_WR_FLUSH, wr_id, SIG);
+
+	wqe.head.wr.flush.remote_addr = addr;
+	wqe.head.wr.flush.rkey = key;
+	wqe.head.wr.flush.type = type;
+	wqe.head.wr.flush.level = level;
+	/* where librxe puts it */
+	wqe.head.dma.length = length;
+	return wqe;
+}
+
+static void eng_user_flush(struct kunit *test)
+{
+	const struct flush_row *row = test->param_value;
+	struct engine *eng = engine_new(test);
+	struct end *a = &eng->end[0], *b = &eng->end[1];
+	struct user_wqe wqe;
+	struct mrsoft_mr *mr;
+	struct ib_wc wc;
+
+	eng->user = true;
+	eng->attr.qp_access_flags = row->qp_access | IB_ACCESS_REMOTE_WRITE;
+	eng->attr.max_rd_atomic = row->depth;
+	engine_start(eng, IB_QPT_RC);
+	connect_ends(eng);
+	mr = new_mr(b, 0, b->buf, BUF, IOVA, row->mr_access);
+	wqe = flush_wqe(1, row->type, row->level, IOVA + row->offset,
+			row->length, mr->key.key ^ row->key_xor);
+	user_post(a, &wqe);
+	wc = expect_send(a, 1, row->status);
+	KUNIT_EXPECT_EQ_MSG(test, wc.vendor_err, (u32)row->reason, "%s",
+			    mrsoft_reason_name(wc.vendor_err));
+	KUNIT_EXPECT_EQ(test, (u32)wc.opcode, (u32)IB_WC_FLUSH);
+	KUNIT_EXPECT_EQ(test, wc.byte_len, 0u);
+	KUNIT_EXPECT_TRUE(test, untouched(b->buf, BUF));
+	KUNIT_EXPECT_EQ(test, state_of(a), row->status ? IB_QPS_ERR :
+							 IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, state_of(b),
+			row->status == IB_WC_REM_ACCESS_ERR ||
+			row->status == IB_WC_REM_INV_REQ_ERR ? IB_QPS_ERR :
+							       IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&b->hca.stats.rx_msgs),
+			row->status ? 0 : 1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&a->hca.stats.tx_bytes), 0);
+}
+
+static void connect_again(struct engine *eng)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		KUNIT_ASSERT_EQ(eng->end[i].test,
+				to_state(&eng->end[i], IB_QPS_RESET), 0);
+	connect_ends(eng);
+}
+
+/* In order with the rest; what it needs at the other end; what it has not. */
+static void eng_user_flush_among(struct kunit *test)
+{
+	struct engine *eng = user_engine(test, IB_QPT_RC);
+	struct end *a = &eng->end[0], *b = &eng->end[1];
+	u32 key = b->mr->key.key;
+	struct user_wqe wqe;
+	struct ib_wc wc;
+	int i;
+
+	for (i = 1; i <= 5; i++) {
+		wqe = user_wqe(IB_WR_RDMA_WRITE, 0, 0);
+		fill(a->buf, 300, i);
+		user_sge(&wqe, a, a->buf, 300);
+		wqe.head.wr.rdma.remote_addr = IOVA;
+		wqe.head.wr.rdma.rkey = key;
+		user_post(a, &wqe);
+		wqe = flush_wqe(i, 1, i & 1, IOVA, 300, key);
+		user_post(a, &wqe);
+		wc = expect_send(a, i, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, (u32)wc.opcode, (u32)IB_WC_FLUSH);
+		KUNIT_EXPECT_TRUE(test, filled(b->buf, 300, i));
+	}
+	expect_silence(eng);
+
+	/* it has neither list nor inline data */
+	wqe = flush_wqe(6, 1, 0, IOVA, 300, key);
+	wqe.head.dma.num_sge = 1;
+	user_post(a, &wqe);
+	wc = expect_send(a, 6, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, wc.vendor_err, (u32)MRSOFT_R_RING_ENTRY);
+	connect_again(eng);
+	wqe = flush_wqe(7, 1, 0, IOVA, 8, key);
+	wqe.head.send_flags |= IB_SEND_INLINE;
+	user_post(a, &wqe);
+	wc = expect_send(a, 7, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, wc.vendor_err, (u32)MRSOFT_R_RING_ENTRY);
+
+	/* a responder that serves no READ serves no FLUSH */
+	connect_again(eng);
+	b->qp.attr.max_dest_rd_atomic = 0;
+	wqe = flush_wqe(8, 1, 0, IOVA, 8, key);
+	user_post(a, &wqe);
+	wc = expect_send(a, 8, IB_WC_REM_INV_REQ_ERR);
+	KUNIT_EXPECT_EQ(test, wc.vendor_err, (u32)MRSOFT_R_READ_DEPTH);
+}
+
+/* The kernel has no struct ib_flush_wr: its consumers cannot say what. */
+static void eng_kernel_flush(struct kunit *test)
+{
+	struct engine *eng = engine_create(test, IB_QPT_RC);
+	struct post p = { .op = IB_WR_FLUSH, .wr_id = 1, .flags = SIG };
+
+	KUNIT_EXPECT_EQ(test, post_send(&eng->end[0], &p), -EINVAL);
+	expect_silence(eng);
+}
+
 static const struct window_row {
 	const char *name;
 	enum ib_mw_type type;
@@ -894,6 +1073,9 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(eng_send_inv),
 	KUNIT_CASE(eng_reg_and_inv),
 	KUNIT_CASE(eng_user_send),
+	KUNIT_CASE_PARAM(eng_user_flush, flush_gen_params),
+	KUNIT_CASE(eng_user_flush_among),
+	KUNIT_CASE(eng_kernel_flush),
 	KUNIT_CASE_PARAM(eng_bind, window_gen_params),
 	KUNIT_CASE_PARAM(eng_user_malformed, malformed_gen_params),
 	KUNIT_CASE(eng_user_datagram),

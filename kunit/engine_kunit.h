@@ -111,7 +111,7 @@ static bool watched_charge(struct mrsoft_qp *qp, u64 bytes)
 #define QKEY	0x11223344
 #define MAX_MRS	16
 #define SIG	IB_SEND_SIGNALED
-#define ALL	(MRSOFT_REMOTE_RIGHTS | IB_ACCESS_LOCAL_WRITE | \
+#define ALL	(MRSOFT_GRANTED_RIGHTS | IB_ACCESS_LOCAL_WRITE | \
 		 IB_ACCESS_MW_BIND)
 
 struct engine;

@@ -20,8 +20,8 @@
 #include "copy.h"
 #include "mr.h"
 
-#define ALL_REMOTE	MRSOFT_REMOTE_RIGHTS
-#define ALL_RIGHTS	(MRSOFT_REMOTE_RIGHTS | IB_ACCESS_LOCAL_WRITE | \
+#define ALL_REMOTE	MRSOFT_GRANTED_RIGHTS
+#define ALL_RIGHTS	(MRSOFT_GRANTED_RIGHTS | IB_ACCESS_LOCAL_WRITE | \
 			 IB_ACCESS_MW_BIND)
 
 /* The debugging kernels are slow and look for other things: fewer rounds do. */

@@ -118,6 +118,14 @@ static const struct right rights[] = {
 	  IB_ACCESS_REMOTE_ATOMIC, MRSOFT_R_NONE },
 	{ "remote atomic, all but", ALL_RIGHTS & ~IB_ACCESS_REMOTE_ATOMIC,
 	  IB_ACCESS_REMOTE_ATOMIC, MRSOFT_R_NO_REMOTE_ATOMIC },
+	{ "flush", IB_ACCESS_FLUSH_GLOBAL, IB_ACCESS_FLUSH_GLOBAL, MRSOFT_R_NONE },
+	{ "flush, all but", ALL_RIGHTS & ~IB_ACCESS_FLUSH_GLOBAL,
+	  IB_ACCESS_FLUSH_GLOBAL, MRSOFT_R_NO_REMOTE_FLUSH },
+	{ "persistent, only global", IB_ACCESS_FLUSH_GLOBAL,
+	  IB_ACCESS_FLUSH_PERSISTENT, MRSOFT_R_NO_REMOTE_FLUSH },
+	{ "both, only global", IB_ACCESS_FLUSH_GLOBAL,
+	  IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT,
+	  MRSOFT_R_NO_REMOTE_FLUSH },
 	{ "read and write, only read", IB_ACCESS_REMOTE_READ,
 	  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE, MRSOFT_R_NO_REMOTE_WRITE },
 };
@@ -132,6 +140,38 @@ static void right(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, mem_try(m, 0, 0, mr->key.key, r->want, IOVA, 64),
 			r->reason);
+	KUNIT_EXPECT_EQ(test, mrsoft_mr_dereg(mr), 0);
+}
+
+/* All that the key names: any address, but the other checks hold. */
+static void whole_region(struct kunit *test)
+{
+	struct mem *m = test->priv;
+	struct mrsoft_mr *mr = mem_bare_region(test, m, 0, IOVA, 64,
+					       IB_ACCESS_FLUSH_GLOBAL);
+	struct mrsoft_access req = {
+		.pd = &m->pd[0], .key = mr->key.key,
+		.rights = IB_ACCESS_FLUSH_GLOBAL, .iova = IOVA - 4096,
+		.length = U32_MAX, .whole = true,
+	};
+
+	KUNIT_EXPECT_EQ(test, mrsoft_key_probe(&m->table, &req), MRSOFT_R_NONE);
+	req.rights |= IB_ACCESS_FLUSH_PERSISTENT;
+	KUNIT_EXPECT_EQ(test, mrsoft_key_probe(&m->table, &req),
+			MRSOFT_R_NO_REMOTE_FLUSH);
+	req.rights = IB_ACCESS_FLUSH_GLOBAL;
+	req.pd = &m->pd[1];
+	KUNIT_EXPECT_EQ(test, mrsoft_key_probe(&m->table, &req),
+			MRSOFT_R_WRONG_PD);
+	req.pd = &m->pd[0];
+	req.key ^= 1;
+	KUNIT_EXPECT_EQ(test, mrsoft_key_probe(&m->table, &req),
+			MRSOFT_R_KEY_STALE);
+	req.key ^= 1;
+	req.whole = false;
+	KUNIT_EXPECT_EQ(test, mrsoft_key_probe(&m->table, &req),
+			MRSOFT_R_OUTSIDE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->key.holds), 0);
 	KUNIT_EXPECT_EQ(test, mrsoft_mr_dereg(mr), 0);
 }
 
@@ -298,7 +338,9 @@ static const struct access_row access_rows[] = {
 	{ "remote write without local write", IB_ACCESS_REMOTE_WRITE, -EINVAL },
 	{ "atomic without local write", IB_ACCESS_REMOTE_ATOMIC, -EINVAL },
 	{ "on demand", IB_ACCESS_ON_DEMAND, MRSOFT_ODP ? 0 : -EOPNOTSUPP },
-	{ "flush", IB_ACCESS_FLUSH_GLOBAL, -EOPNOTSUPP },
+	{ "flush", IB_ACCESS_FLUSH_GLOBAL,
+	  IB_DEVICE_FLUSH_GLOBAL ? 0 : -EOPNOTSUPP },
+	{ "persistent flush", IB_ACCESS_FLUSH_PERSISTENT, -EOPNOTSUPP },
 	{ "unknown bit", 1 << 15, -EOPNOTSUPP },
 	{ "optional bits", IB_ACCESS_OPTIONAL, 0 },
 	{ "huge pages", IB_ACCESS_HUGETLB, 0 },
@@ -987,6 +1029,7 @@ static void fast_race(struct kunit *test)
 static struct kunit_case mr_cases[] = {
 	KUNIT_CASE_PARAM(edge, edges_gen_params),
 	KUNIT_CASE_PARAM(right, rights_gen_params),
+	KUNIT_CASE(whole_region),
 	KUNIT_CASE(wrong_keys),
 	KUNIT_CASE(key_not_reused),
 	KUNIT_CASE(key_wraps),

@@ -55,6 +55,7 @@ static const struct opcode_row rc_rows[] = {
 	{ 0x14, MRSOFT_PKT_ATOMIC, ONLY, 28 },
 	{ 0x16, MRSOFT_PKT_SEND, L | INV | DATA, 4 },
 	{ 0x17, MRSOFT_PKT_SEND, ONLY | INV | DATA, 4 },
+	{ 0x1c, MRSOFT_PKT_FLUSH, ONLY, 20 },
 	{ 0x1d, MRSOFT_PKT_ATOMIC_WRITE, ONLY | DATA, 16 },
 };
 
@@ -106,7 +107,7 @@ static void wire_opcodes(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, type->hdr, row->ext + 12,
 				    "opcode %#x", i);
 	}
-	KUNIT_EXPECT_EQ(test, known, 24 + 12 + 2);
+	KUNIT_EXPECT_EQ(test, known, 25 + 12 + 2);
 }
 
 struct wr_row {
@@ -133,6 +134,7 @@ static const struct wr_row wr_rows[] = {
 	  false, 0xff },
 	{ "fetch add", IB_WR_ATOMIC_FETCH_AND_ADD, { 0xff, 0xff, 0xff, 0x14 },
 	  false, 0xff },
+	{ "flush", IB_WR_FLUSH, { 0xff, 0xff, 0xff, 0x1c }, false, 0xff },
 	{ "atomic write", IB_WR_ATOMIC_WRITE, { 0xff, 0xff, 0xff, 0x1d },
 	  false, 0xff },
 	{ "local inv", IB_WR_LOCAL_INV, { 0xff, 0xff, 0xff, 0xff }, false,
@@ -579,6 +581,9 @@ static const struct order_row order_rows[] = {
 	{ "read", NO, 0x0c, true },
 	{ "atomic", NO, 0x14, true },
 	{ "atomic write", NO, 0x1d, true },
+	{ "flush", NO, 0x1c, true },
+	{ "flush in a send", IB_WR_SEND, 0x1c, false },
+	{ "flush in a write", IB_WR_RDMA_WRITE, 0x1c, false },
 	{ "middle out of nothing", NO, 0x01, false },
 	{ "last out of nothing", NO, 0x02, false },
 	{ "last imm out of nothing", NO, 0x03, false },
@@ -699,6 +704,58 @@ static void wire_length(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, check_length(wire, &pkt), row->reason);
 }
 
+struct feth_row {
+	const char *name;
+	u8 feth[4];
+	u8 type;
+	u8 level;
+	enum mrsoft_reason reason;
+};
+
+/* Annex A19: bits 3-0 placement type, 5-4 selectivity level, the rest reserved. */
+static const struct feth_row feth_rows[] = {
+	{ "global, range", { 0, 0, 0, 0x01 }, 1, 0, OK },
+	{ "persistent, range", { 0, 0, 0, 0x02 }, 2, 0, OK },
+	{ "both, region", { 0, 0, 0, 0x13 }, 3, 1, OK },
+	/* reserved bits mean nothing to who receives them */
+	{ "reserved bits", { 0xff, 0xff, 0xff, 0xd1 }, 1, 1, OK },
+	{ "no type", { 0, 0, 0, 0x00 }, 0, 0, MRSOFT_R_PKT_HEADER },
+	{ "type 4", { 0, 0, 0, 0x04 }, 4, 0, MRSOFT_R_PKT_HEADER },
+	{ "type 9", { 0, 0, 0, 0x09 }, 9, 0, MRSOFT_R_PKT_HEADER },
+	{ "level 2", { 0, 0, 0, 0x21 }, 1, 2, MRSOFT_R_PKT_HEADER },
+	{ "level 3", { 0, 0, 0, 0x31 }, 1, 3, MRSOFT_R_PKT_HEADER },
+};
+
+KUNIT_ARRAY_PARAM_DESC(feth, feth_rows, name);
+
+static void wire_feth(struct kunit *test)
+{
+	const struct feth_row *row = test->param_value;
+	struct mrsoft_wire *wire = kunit_kzalloc(test, sizeof(*wire),
+						 GFP_KERNEL);
+	struct mrsoft_msg *msg;
+	u8 hdr[20] = {
+		0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0xa, 0xb, 0xc, 0xd,
+		/* no limit of bytes that move: none does */
+		0xff, 0xff, 0xff, 0xff,
+	};
+	struct mrsoft_packet pkt = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, wire);
+	msg = &wire->rx.msg;
+	memcpy(hdr, row->feth, 4);
+	pkt.type = mrsoft_packet_find(0x1c, &pkt.service);
+	KUNIT_ASSERT_NOT_NULL(test, pkt.type);
+	fill_flush(msg, hdr);
+	KUNIT_EXPECT_EQ(test, msg->raddr, 0x0102030405060708ull);
+	KUNIT_EXPECT_EQ(test, msg->rkey, 0x0a0b0c0du);
+	KUNIT_EXPECT_EQ(test, msg->flush.length, U32_MAX);
+	KUNIT_EXPECT_EQ(test, msg->flush.type, row->type);
+	KUNIT_EXPECT_EQ(test, msg->flush.level, row->level);
+	KUNIT_EXPECT_EQ(test, msg->length, 0ull);
+	KUNIT_EXPECT_EQ(test, check_message(wire, &pkt), row->reason);
+}
+
 /* --- results that may be asked for again ---------------------------------- */
 
 #define DEPTH	MRSOFT_MAX_RD_ATOM
@@ -761,6 +818,10 @@ static void wire_replay_kind(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, find(replay, RDREQ, 6), 2ll);
 	KUNIT_EXPECT_EQ(test, find(replay, ATOMIC, 6), -1ll);
 	KUNIT_EXPECT_EQ(test, find(replay, MRSOFT_PKT_ATOMIC_WRITE, 5), -1ll);
+	remember_one(replay, MRSOFT_PKT_FLUSH, 9, 1, 3);
+	KUNIT_EXPECT_EQ(test, find(replay, MRSOFT_PKT_FLUSH, 9), 3ll);
+	KUNIT_EXPECT_EQ(test, find(replay, MRSOFT_PKT_ATOMIC_WRITE, 9), -1ll);
+	KUNIT_EXPECT_EQ(test, find(replay, MRSOFT_PKT_FLUSH, 5), -1ll);
 }
 
 /* A requester asks for the rest of a READ from any of its packets on. */
@@ -828,6 +889,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_sorted),
 	KUNIT_CASE_PARAM(wire_order, order_gen_params),
 	KUNIT_CASE_PARAM(wire_length, length_gen_params),
+	KUNIT_CASE_PARAM(wire_feth, feth_gen_params),
 	KUNIT_CASE(wire_replay_empty),
 	KUNIT_CASE(wire_replay_kind),
 	KUNIT_CASE(wire_replay_middle),

@@ -32,7 +32,7 @@ static const char * const reason_names[] = {
 	"peer_state", "psn", "qkey", "rnr_exceeded", "retry_exceeded",
 	"read_depth", "port_down", "peer_refused", "pkey", "pkt_length",
 	"pkt_header", "pkt_icrc", "pkt_opcode", "pkt_source", "pkt_order",
-	"pkt_queue",
+	"pkt_queue", "no_remote_flush",
 };
 
 static void words_reason_numbers(struct kunit *test)
@@ -292,7 +292,7 @@ struct op_row {
 
 /*
  * IBA 9.2, table 38 (operations of the services), 10.8.2 (modifiers), 11.4.1.1
- * (work completions).  User space's numbers: enum ibv_wr_opcode, ibv_wc_opcode.
+ * (work completions); Annex A19.  User space's numbers: enum ibv_wr_opcode, ibv_wc_opcode.
  */
 static const struct op_row op_rows[] = {
 	{ "write", 0, RC | UC, MRSOFT_OP_WRITE, INL, IB_ACCESS_REMOTE_WRITE,
@@ -315,6 +315,8 @@ static const struct op_row op_rows[] = {
 	{ "bind window", 8, RC | UC, MRSOFT_OP_LOCAL, 0, 0, IB_WC_BIND_MW, 0 },
 	{ "send with invalidate", 9, RC, MRSOFT_OP_SEND, INL | INV | RECV, 0,
 	  IB_WC_SEND, IB_WC_RECV },
+	{ "flush", 14, RC, MRSOFT_OP_FLUSH, 0,
+	  IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT, IB_WC_FLUSH, 0 },
 	{ "atomic write", 15, RC, MRSOFT_OP_WRITE, INL, IB_ACCESS_REMOTE_WRITE,
 	  IB_WC_ATOMIC_WRITE, 0 },
 	{ "register", 0x20, RC | UC, MRSOFT_OP_LOCAL, 0, 0, IB_WC_REG_MR, 0 },
@@ -380,6 +382,29 @@ static void words_op_unknown(struct kunit *test)
 		for (i = 0; i < ARRAY_SIZE(far); i++)
 			KUNIT_EXPECT_NULL(test, mrsoft_op_find(far[i], type));
 	}
+}
+
+/* Annex A19: two placement types, which may be combined, and two levels. */
+static void words_flush(struct kunit *test)
+{
+	struct mrsoft_flush flush = {};
+	int type, level;
+
+	for (type = 0; type < 256; type++) {
+		flush.type = type;
+		for (level = 0; level < 256; level++) {
+			flush.level = level;
+			KUNIT_EXPECT_EQ_MSG(test, mrsoft_flush_known(&flush),
+					    type >= 1 && type <= 3 && level <= 1,
+					    "type %#x, level %#x", type, level);
+		}
+	}
+	flush.type = 1;
+	KUNIT_EXPECT_EQ(test, mrsoft_flush_rights(&flush), 1 << 8);
+	flush.type = 2;
+	KUNIT_EXPECT_EQ(test, mrsoft_flush_rights(&flush), 1 << 9);
+	flush.type = 3;
+	KUNIT_EXPECT_EQ(test, mrsoft_flush_rights(&flush), 3 << 8);
 }
 
 /* --- addresses ------------------------------------------------------------ */
@@ -564,6 +589,7 @@ static struct kunit_case words_cases[] = {
 	KUNIT_CASE(words_psn_packets),
 	KUNIT_CASE_PARAM(words_op_row, op_gen_params),
 	KUNIT_CASE(words_op_unknown),
+	KUNIT_CASE(words_flush),
 	KUNIT_CASE_PARAM(words_av_set, av_gen_params),
 	KUNIT_CASE(words_av_no_source),
 	KUNIT_CASE_PARAM(words_grh, av_gen_params),

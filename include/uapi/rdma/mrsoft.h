@@ -66,6 +66,8 @@ enum mrsoft_reason {
 	MRSOFT_R_PKT_SOURCE		= 43,
 	MRSOFT_R_PKT_ORDER		= 44,
 	MRSOFT_R_PKT_QUEUE		= 45,
+	/* the key table, later */
+	MRSOFT_R_NO_REMOTE_FLUSH	= 46,
 
 	MRSOFT_R_COUNT
 };

@@ -66,6 +66,14 @@ struct mrsoft_abi_swqe {
 		__u32 invalidate_rkey;
 	} ex;
 	union {
+		/* librxe leaves the length at 0: it is in dma.length */
+		struct {
+			__aligned_u64 remote_addr;
+			__u32 length;
+			__u32 rkey;
+			__u8 type;
+			__u8 level;
+		} flush;
 		struct {
 			__aligned_u64 remote_addr;
 			__u32 rkey;

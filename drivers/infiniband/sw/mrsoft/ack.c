@@ -125,13 +125,13 @@ void mrsoft_ack_atomic(struct mrsoft_wire *wire, u32 psn, u64 old)
 }
 
 /**
- * mrsoft_ack_atomic_write - the end of an ATOMIC WRITE
+ * mrsoft_ack_done - the end of an ATOMIC WRITE or FLUSH
  * @wire: of the responder
  * @psn: of the request
  *
  * Context: process.
  */
-void mrsoft_ack_atomic_write(struct mrsoft_wire *wire, u32 psn)
+void mrsoft_ack_done(struct mrsoft_wire *wire, u32 psn)
 {
 	struct sk_buff *skb;
 	void *behind;

@@ -15,8 +15,8 @@ void mrsoft_ack_send(struct mrsoft_wire *wire, u32 psn, u8 syndrome);
 void mrsoft_ack_refuse(struct mrsoft_wire *wire, u32 psn,
 		       enum mrsoft_status status, u8 rnr_timer);
 void mrsoft_ack_atomic(struct mrsoft_wire *wire, u32 psn, u64 old);
-/* The end of an ATOMIC WRITE: a READ response without bytes. */
-void mrsoft_ack_atomic_write(struct mrsoft_wire *wire, u32 psn);
+/* The end of an ATOMIC WRITE or FLUSH: a READ response without bytes. */
+void mrsoft_ack_done(struct mrsoft_wire *wire, u32 psn);
 /*
  * wire->rx.read is set: a turn of responses, after which it may still be set.
  * MRSOFT_S_FAULT: go on when the pages of its message are there.

@@ -52,7 +52,8 @@ static enum ib_wc_status validate(struct mrsoft_qp *qp)
 	sq->msg->op = op;
 	sq->msg->reason = MRSOFT_R_NONE;
 	if (!op || ((op->kind == MRSOFT_OP_READ ||
-		     op->kind == MRSOFT_OP_ATOMIC) && !qp->attr.max_rd_atomic)) {
+		     op->kind == MRSOFT_OP_ATOMIC ||
+		     op->kind == MRSOFT_OP_FLUSH) && !qp->attr.max_rd_atomic)) {
 		refuse(qp, op ? MRSOFT_R_READ_DEPTH : MRSOFT_R_OPCODE);
 		return IB_WC_LOC_QP_OP_ERR;
 	}

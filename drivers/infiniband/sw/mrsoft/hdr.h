@@ -2,7 +2,8 @@
 /*
  * hdr.h - what stands between the UDP header and the payload
  *
- * Layer 0: pure.  IBA Vol 1, 5.2 and 9.3; Annex A17 (RoCEv2), A19 (ATOMIC WRITE).
+ * Layer 0: pure.  IBA Vol 1, 5.2 and 9.3; Annex A17 (RoCEv2), A19 (FLUSH,
+ * ATOMIC WRITE).
  * All fields are in network order.  Byte aligned: a packet may start anywhere.
  */
 #ifndef MRSOFT_HDR_H
@@ -32,12 +33,21 @@ struct mrsoft_bth {
 	__be32 apsn;	/* ack request, 7 bits reserved, 24 bits PSN */
 } __packed;
 
-/* RDMA: first packet of a WRITE, READ request, ATOMIC WRITE. */
+/* RDMA: first packet of a WRITE, READ request, ATOMIC WRITE, FLUSH. */
 struct mrsoft_reth {
 	__be64 va;
 	__be32 rkey;
 	__be32 length;	/* bytes of the whole message */
 } __packed;
+
+/* FLUSH: 26 bits reserved, 2 bits selectivity level, 4 bits placement type. */
+struct mrsoft_feth {
+	__be32 bits;
+} __packed;
+
+#define MRSOFT_FETH_PLT		0x0fu
+#define MRSOFT_FETH_SEL		0x30u
+#define MRSOFT_FETH_SEL_SHIFT	4
 
 struct mrsoft_atomiceth {
 	__be64 va;
@@ -68,6 +78,7 @@ struct mrsoft_immeth {
 
 static_assert(sizeof(struct mrsoft_bth) == 12);
 static_assert(sizeof(struct mrsoft_reth) == 16);
+static_assert(sizeof(struct mrsoft_feth) == 4);
 static_assert(sizeof(struct mrsoft_atomiceth) == 28);
 static_assert(sizeof(struct mrsoft_aeth) == 4);
 static_assert(sizeof(struct mrsoft_atomicacketh) == 8);

@@ -298,6 +298,8 @@ static enum mrsoft_reason remote_rights(int have, int want)
 		return MRSOFT_R_NO_REMOTE_READ;
 	if (missing & IB_ACCESS_REMOTE_ATOMIC)
 		return MRSOFT_R_NO_REMOTE_ATOMIC;
+	if (missing)
+		return MRSOFT_R_NO_REMOTE_FLUSH;
 	return MRSOFT_R_NONE;
 }
 
@@ -320,7 +322,7 @@ static enum mrsoft_reason key_check(const struct mrsoft_key *key,
 	} else if (req->rights & ~key->access & IB_ACCESS_LOCAL_WRITE) {
 		return MRSOFT_R_NO_LOCAL_WRITE;
 	}
-	if (!mrsoft_key_covers(key, req->iova, req->length))
+	if (!req->whole && !mrsoft_key_covers(key, req->iova, req->length))
 		return MRSOFT_R_OUTSIDE;
 	return MRSOFT_R_NONE;
 }
@@ -353,8 +355,8 @@ enum mrsoft_reason mrsoft_key_access(struct mrsoft_table *table,
 	*span = (struct mrsoft_span){
 		.key = key,
 		.pages = key->pages,
-		.offset = key->base + (req->iova - key->iova),
-		.length = req->length,
+		.offset = key->base + (req->whole ? 0 : req->iova - key->iova),
+		.length = req->whole ? key->length : req->length,
 	};
 	return MRSOFT_R_NONE;
 

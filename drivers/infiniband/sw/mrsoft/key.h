@@ -20,7 +20,17 @@
 /* Rights that a peer asks for; everything else is local. */
 #define MRSOFT_REMOTE_RIGHTS \
 	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
-	 IB_ACCESS_REMOTE_ATOMIC)
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_FLUSH_GLOBAL | \
+	 IB_ACCESS_FLUSH_PERSISTENT)
+
+/*
+ * Those that the device grants: nothing tells it that a user's memory is persistent,
+ * and where the kernel does not know FLUSH the device claims none.
+ */
+#define MRSOFT_GRANTED_RIGHTS \
+	(IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | \
+	 IB_ACCESS_REMOTE_ATOMIC | \
+	 (IB_DEVICE_FLUSH_GLOBAL ? IB_ACCESS_FLUSH_GLOBAL : 0))
 
 /**
  * struct mrsoft_table - all keys of one device
@@ -124,6 +134,8 @@ struct mrsoft_key {
  *	a remote access.
  * @iova: first address
  * @length: bytes
+ * @whole: all that the key names, @iova and @length mean nothing; only for
+ *	mrsoft_key_probe()
  */
 struct mrsoft_access {
 	const struct mrsoft_pd *pd;
@@ -132,6 +144,7 @@ struct mrsoft_access {
 	int rights;
 	u64 iova;
 	u64 length;
+	bool whole;
 };
 
 /**

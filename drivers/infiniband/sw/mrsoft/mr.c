@@ -19,7 +19,7 @@
 #include "odp.h"
 
 /* Granted by the device; the optional range is accepted and forgotten. */
-#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MRSOFT_REMOTE_RIGHTS | \
+#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MRSOFT_GRANTED_RIGHTS | \
 			 IB_ACCESS_MW_BIND)
 #define MR_ACCESS_KNOWN	(MR_ACCESS | IB_ZERO_BASED | IB_ACCESS_HUGETLB | \
 			 IB_ACCESS_OPTIONAL)

@@ -21,7 +21,7 @@
  * Rights that a bind may name.  Local ones are taken, as other devices do, and
  * mean nothing: there is no local access through a window.
  */
-#define MW_ACCESS_KNOWN	(MRSOFT_REMOTE_RIGHTS | IB_ACCESS_LOCAL_WRITE | \
+#define MW_ACCESS_KNOWN	(MRSOFT_GRANTED_RIGHTS | IB_ACCESS_LOCAL_WRITE | \
 			 IB_ZERO_BASED | IB_ACCESS_OPTIONAL)
 
 /**

@@ -7,7 +7,8 @@
  * Not here: carrying any of it out (sq.c, resp.c).
  * Locks:    none, all data is const.
  * Context:  any.
- * Spec:     IBA Vol 1, 9.2 (opcodes and services), 10.8.2 (work requests)
+ * Spec:     IBA Vol 1, 9.2 (opcodes and services), 10.8.2 (work requests);
+ *           Annex A19 (FLUSH, ATOMIC WRITE)
  * Tests:    kunit/words_kunit.c
  */
 #include <linux/nospec.h>
@@ -58,6 +59,11 @@ static const struct mrsoft_op ops[] = {
 		.kind = MRSOFT_OP_ATOMIC, .flags = MRSOFT_OPF_WORD,
 		.qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_REMOTE_ATOMIC, .wc = IB_WC_FETCH_ADD,
+	},
+	[IB_WR_FLUSH] = {
+		.kind = MRSOFT_OP_FLUSH, .qp_types = MRSOFT_QPT_RC,
+		.rights = IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT,
+		.wc = IB_WC_FLUSH,
 	},
 	/* A write whose 8 bytes appear at once: mrsoft_copy() stores them so. */
 	[IB_WR_ATOMIC_WRITE] = {

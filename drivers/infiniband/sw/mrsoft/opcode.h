@@ -16,6 +16,7 @@
  * @MRSOFT_OP_WRITE: bytes into the peer's memory
  * @MRSOFT_OP_READ: bytes out of the peer's memory
  * @MRSOFT_OP_ATOMIC: 8 bytes changed in the peer's memory, old value back
+ * @MRSOFT_OP_FLUSH: no bytes: what was placed in the peer's memory is made visible
  * @MRSOFT_OP_LOCAL: no message: invalidate, bind, register
  */
 enum mrsoft_op_kind {
@@ -24,6 +25,7 @@ enum mrsoft_op_kind {
 	MRSOFT_OP_WRITE,
 	MRSOFT_OP_READ,
 	MRSOFT_OP_ATOMIC,
+	MRSOFT_OP_FLUSH,
 	MRSOFT_OP_LOCAL,
 };
 
@@ -42,7 +44,8 @@ enum mrsoft_op_kind {
  * @kind: what it does
  * @flags: MRSOFT_OPF_*
  * @qp_types: MRSOFT_QPT_* that may use it, IBA table 38 and 9.2
- * @rights: IB_ACCESS_* that the rkey (and the responder QP) must grant
+ * @rights: IB_ACCESS_* that the rkey (and the responder QP) must grant; FLUSH: of
+ *	these the ones of its placement types, mrsoft_flush_rights()
  * @wc: completion opcode on the requester
  * @recv_wc: completion opcode on the responder, with MRSOFT_OPF_RECV
  */
@@ -54,6 +57,34 @@ struct mrsoft_op {
 	enum ib_wc_opcode wc;
 	enum ib_wc_opcode recv_wc;
 };
+
+/**
+ * struct mrsoft_flush - what a FLUSH asks for
+ * @length: bytes of the range, for IB_FLUSH_RANGE
+ * @type: placement types: IB_FLUSH_GLOBAL, IB_FLUSH_PERSISTENT
+ * @level: IB_FLUSH_RANGE, or IB_FLUSH_MR: all that the key names
+ */
+struct mrsoft_flush {
+	u32 length;
+	u8 type;
+	u8 level;
+};
+
+/* Nothing that is reserved, and not nothing at all.  Annex A19. */
+static inline bool mrsoft_flush_known(const struct mrsoft_flush *flush)
+{
+	return flush->type &&
+	       !(flush->type & ~(IB_FLUSH_GLOBAL | IB_FLUSH_PERSISTENT)) &&
+	       flush->level <= IB_FLUSH_MR;
+}
+
+/* IB_ACCESS_* that the placement types need. */
+static inline int mrsoft_flush_rights(const struct mrsoft_flush *flush)
+{
+	return (flush->type & IB_FLUSH_GLOBAL ? IB_ACCESS_FLUSH_GLOBAL : 0) |
+	       (flush->type & IB_FLUSH_PERSISTENT ?
+			IB_ACCESS_FLUSH_PERSISTENT : 0);
+}
 
 const struct mrsoft_op *mrsoft_op_find(u32 wr_opcode, enum ib_qp_type type);
 

@@ -8,7 +8,7 @@
  *           (opcode.c).
  * Locks:    none, all data is const.
  * Context:  any.
- * Spec:     IBA Vol 1, 9.2, table 38; Annex A19 (ATOMIC WRITE)
+ * Spec:     IBA Vol 1, 9.2, table 38; Annex A19 (FLUSH, ATOMIC WRITE)
  * Tests:    kunit/wire_kunit.c
  */
 #include <rdma/ib_pack.h>
@@ -24,6 +24,7 @@
 
 #define BTH		sizeof(struct mrsoft_bth)
 #define RETH		sizeof(struct mrsoft_reth)
+#define FETH		sizeof(struct mrsoft_feth)
 #define AETH		sizeof(struct mrsoft_aeth)
 #define DETH		sizeof(struct mrsoft_deth)
 #define IMMETH		sizeof(struct mrsoft_immeth)
@@ -37,7 +38,8 @@
 #define OPERATION		0x1f
 /* UC has the operations of RC up to this one. */
 #define LAST_OF_UC		IB_OPCODE_RDMA_WRITE_ONLY_WITH_IMMEDIATE
-/* Annex A19; older headers do not name it. */
+/* Annex A19; older headers do not name them. */
+#define FLUSH			0x1c
 #define ATOMIC_WRITE		0x1d
 
 static const struct mrsoft_packet_type connected[OPERATION + 1] = {
@@ -81,6 +83,7 @@ static const struct mrsoft_packet_type connected[OPERATION + 1] = {
 		PKT(SEND, L | INV | DATA, IMMETH, IB_WR_SEND_WITH_INV),
 	[IB_OPCODE_SEND_ONLY_WITH_INVALIDATE] =
 		PKT(SEND, ONLY | INV | DATA, IMMETH, IB_WR_SEND_WITH_INV),
+	[FLUSH] = PKT(FLUSH, ONLY, FETH + RETH, IB_WR_FLUSH),
 	[ATOMIC_WRITE] =
 		PKT(ATOMIC_WRITE, ONLY | DATA, RETH, IB_WR_ATOMIC_WRITE),
 };

@@ -19,8 +19,10 @@
  * @MRSOFT_PKT_READ: request, always alone
  * @MRSOFT_PKT_ATOMIC: request, always alone
  * @MRSOFT_PKT_ATOMIC_WRITE: request, always alone
+ * @MRSOFT_PKT_FLUSH: request, always alone
  * @MRSOFT_PKT_ACK: answer: ACK or NAK
- * @MRSOFT_PKT_READ_RESP: answer: data of a READ, or the end of an ATOMIC WRITE
+ * @MRSOFT_PKT_READ_RESP: answer: data of a READ, or the end of an ATOMIC WRITE or
+ *	FLUSH
  * @MRSOFT_PKT_ATOMIC_ACK: answer: old value
  */
 enum mrsoft_packet_kind {
@@ -30,6 +32,7 @@ enum mrsoft_packet_kind {
 	MRSOFT_PKT_READ,
 	MRSOFT_PKT_ATOMIC,
 	MRSOFT_PKT_ATOMIC_WRITE,
+	MRSOFT_PKT_FLUSH,
 	MRSOFT_PKT_ACK,
 	MRSOFT_PKT_READ_RESP,
 	MRSOFT_PKT_ATOMIC_ACK,

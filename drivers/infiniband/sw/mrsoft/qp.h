@@ -30,6 +30,7 @@ struct mrsoft_wire;
  * @flags: IB_SEND_*
  * @ex: immediate or key to invalidate
  * @rdma: WRITE, READ
+ * @flush: FLUSH
  * @atomic: compare-and-swap (compare, swap_add), fetch-and-add (swap_add)
  * @ud: datagram; @ud.ah_num 0: @ud.av is filled in
  * @bind: BIND_MW
@@ -53,6 +54,11 @@ struct mrsoft_swqe {
 			u64 addr;
 			u32 key;
 		} rdma;
+		struct {
+			u64 addr;
+			u32 key;
+			struct mrsoft_flush what;
+		} flush;
 		struct {
 			u64 addr;
 			u64 compare;
@@ -92,6 +98,7 @@ struct mrsoft_swqe {
  * @length: bytes
  * @raddr: first remote address
  * @rkey: key for it
+ * @flush: FLUSH
  * @compare: compare-and-swap
  * @swap_add: atomic operand
  * @ex: immediate or key to invalidate
@@ -119,6 +126,7 @@ struct mrsoft_msg {
 	u64 length;
 	u64 raddr;
 	u32 rkey;
+	struct mrsoft_flush flush;
 	u64 compare;
 	u64 swap_add;
 	union {

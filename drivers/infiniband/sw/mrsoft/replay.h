@@ -12,7 +12,7 @@
 #include "limits.h"
 
 /**
- * struct mrsoft_result - one READ or ATOMIC that was executed
+ * struct mrsoft_result - one request with a result that was executed
  * @psn: first PSN of its answer
  * @packets: of its answer; 0: no result is here
  * @kind: enum mrsoft_packet_kind of the request

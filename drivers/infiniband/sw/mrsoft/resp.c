@@ -13,7 +13,7 @@
  * Lifetime: the caller has a hold on the QP.
  * Context:  process.
  * Spec:     IBA Vol 1, 9.7.4 (responder), 9.7.5 (acknowledge), 9.8.2 (UC),
- *           9.8.3 (UD), 10.3.1 (flush)
+ *           9.8.3 (UD), 10.3.1 (flush); Annex A19 (FLUSH)
  * Tests:    kunit/engine_kunit.c, tools/testing/selftests
  */
 #include <linux/sched.h>
@@ -143,6 +143,24 @@ static enum mrsoft_status fail(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 	return status;
 }
 
+static int remote_rights(const struct mrsoft_msg *msg)
+{
+	return msg->op->kind == MRSOFT_OP_FLUSH ?
+		mrsoft_flush_rights(&msg->flush) : msg->op->rights;
+}
+
+static u64 remote_length(const struct mrsoft_msg *msg)
+{
+	switch (msg->op->kind) {
+	case MRSOFT_OP_ATOMIC:
+		return sizeof(u64);
+	case MRSOFT_OP_FLUSH:
+		return msg->flush.length;
+	default:
+		return msg->length;
+	}
+}
+
 static struct mrsoft_access remote_access(const struct mrsoft_qp *qp,
 					  const struct mrsoft_msg *msg,
 					  u64 off, u64 len)
@@ -151,10 +169,19 @@ static struct mrsoft_access remote_access(const struct mrsoft_qp *qp,
 		.pd	= qp->pd,
 		.qpn	= qp->qpn,
 		.key	= msg->rkey,
-		.rights	= msg->op->rights,
+		.rights	= remote_rights(msg),
 		.iova	= msg->raddr + off,
 		.length	= len,
+		.whole	= msg->op->kind == MRSOFT_OP_FLUSH &&
+			  msg->flush.level == IB_FLUSH_MR,
 	};
+}
+
+/* READ and what else takes a place among the results that may be asked for again. */
+static bool needs_depth(const struct mrsoft_op *op)
+{
+	return op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC ||
+	       op->kind == MRSOFT_OP_FLUSH;
 }
 
 static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
@@ -163,22 +190,24 @@ static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
 	const struct mrsoft_op *op = msg->op;
 	struct mrsoft_access req;
 	enum mrsoft_reason reason;
-	u64 len = op->kind == MRSOFT_OP_ATOMIC ? sizeof(u64) : msg->length;
+	u64 len = remote_length(msg);
 
 	if (!op->rights)
 		return MRSOFT_S_OK;
-	if (!(qp->attr.qp_access_flags & op->rights))
+	if (remote_rights(msg) & ~qp->attr.qp_access_flags)
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 					 MRSOFT_R_QP_ACCESS);
-	if ((op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC) &&
-	    !qp->attr.max_dest_rd_atomic)
+	if (needs_depth(op) && !qp->attr.max_dest_rd_atomic)
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 					 MRSOFT_R_READ_DEPTH);
 	if ((op->flags & MRSOFT_OPF_WORD) && !IS_ALIGNED(msg->raddr, sizeof(u64)))
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 					 MRSOFT_R_MISALIGNED);
-	/* An empty request does not name memory: its key is not looked at. */
-	if (!len)
+	/*
+	 * An empty request does not name memory: its key is not looked at.  That
+	 * of a FLUSH is: nothing says that it need not be.
+	 */
+	if (!len && op->kind != MRSOFT_OP_FLUSH)
 		return MRSOFT_S_OK;
 	req = remote_access(qp, msg, 0, len);
 	reason = mrsoft_key_probe(&qp->hca->keys, &req);
@@ -394,6 +423,14 @@ enum mrsoft_status mrsoft_resp_end(struct mrsoft_qp *qp,
 		status = fail(qp, msg, status);
 		leave(qp, true);
 		return status;
+	}
+	if (msg->op->kind == MRSOFT_OP_FLUSH) {
+		/*
+		 * Global visibility: all that messages before placed is there for
+		 * every CPU and device before anybody is told.  Pairs with
+		 * whatever those who are told use.
+		 */
+		mb();
 	}
 	advance(qp, msg);
 	if (msg->op->flags & MRSOFT_OPF_RECV) {

@@ -181,7 +181,7 @@ static const struct reason_words reasons[MRSOFT_R_COUNT] = {
 	},
 	[MRSOFT_R_READ_DEPTH] = {
 		"read_depth",
-		"the responder allows no READ or atomic",
+		"the responder allows no READ, atomic or FLUSH",
 	},
 	[MRSOFT_R_PORT_DOWN] = {
 		"port_down",
@@ -201,7 +201,7 @@ static const struct reason_words reasons[MRSOFT_R_COUNT] = {
 	},
 	[MRSOFT_R_PKT_HEADER] = {
 		"pkt_header",
-		"a packet has IP options, was in fragments or is of another version",
+		"a packet has IP options, was in fragments or has reserved values",
 	},
 	[MRSOFT_R_PKT_ICRC] = {
 		"pkt_icrc",
@@ -222,6 +222,10 @@ static const struct reason_words reasons[MRSOFT_R_COUNT] = {
 	[MRSOFT_R_PKT_QUEUE] = {
 		"pkt_queue",
 		"too many packets wait at the QP",
+	},
+	[MRSOFT_R_NO_REMOTE_FLUSH] = {
+		"no_remote_flush",
+		"the key does not allow remote flushes of this type",
 	},
 };
 

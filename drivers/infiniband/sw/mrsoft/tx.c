@@ -63,6 +63,7 @@ static bool has_response(const struct mrsoft_msg *msg)
 {
 	return msg->op->kind == MRSOFT_OP_READ ||
 	       msg->op->kind == MRSOFT_OP_ATOMIC ||
+	       msg->op->kind == MRSOFT_OP_FLUSH ||
 	       (msg->op->flags & MRSOFT_OPF_WORD);
 }
 
@@ -195,12 +196,23 @@ static void *put_reth(void *to, const struct mrsoft_msg *msg, u64 off,
 	return reth + 1;
 }
 
-/* The headers behind the BTH of SEND and WRITE. */
+static void *put_flush(void *to, const struct mrsoft_msg *msg)
+{
+	struct mrsoft_feth *feth = to;
+
+	feth->bits = cpu_to_be32(msg->flush.type | (u32)msg->flush.level <<
+						   MRSOFT_FETH_SEL_SHIFT);
+	return put_reth(feth + 1, msg, 0, msg->flush.length);
+}
+
+/* The headers behind the BTH of SEND, WRITE and FLUSH. */
 static void *put_headers(void *to, const struct mrsoft_msg *msg, u8 where)
 {
 	const struct mrsoft_op *op = msg->op;
 	struct mrsoft_immeth *eth;
 
+	if (op->kind == MRSOFT_OP_FLUSH)
+		return put_flush(to, msg);
 	if (op->kind == MRSOFT_OP_WRITE && (where & MRSOFT_PKTF_FIRST))
 		to = put_reth(to, msg, 0, msg->length);
 	if (!(where & MRSOFT_PKTF_LAST) ||

@@ -27,8 +27,7 @@
 #include "verbs.h"
 
 /* What reg_user_mr understands; optional bits mean nothing to us and are taken. */
-#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
+#define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MRSOFT_GRANTED_RIGHTS | \
 			 IB_ACCESS_MW_BIND | IB_ZERO_BASED | \
 			 IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB | \
 			 IB_ACCESS_OPTIONAL)

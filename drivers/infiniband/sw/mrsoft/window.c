@@ -109,6 +109,21 @@ static void fill_rdma(struct mrsoft_msg *msg, const void *hdr)
 	msg->length = be32_to_cpu(reth->length);
 }
 
+static void fill_flush(struct mrsoft_msg *msg, const void *hdr)
+{
+	const struct mrsoft_feth *feth = hdr;
+	const struct mrsoft_reth *reth = (void *)(feth + 1);
+	u32 bits = be32_to_cpu(feth->bits);
+
+	msg->raddr = be64_to_cpu(reth->va);
+	msg->rkey = be32_to_cpu(reth->rkey);
+	msg->flush = (struct mrsoft_flush){
+		.length	= be32_to_cpu(reth->length),
+		.type	= bits & MRSOFT_FETH_PLT,
+		.level	= (bits & MRSOFT_FETH_SEL) >> MRSOFT_FETH_SEL_SHIFT,
+	};
+}
+
 static void fill_atomic(struct mrsoft_msg *msg, const void *hdr)
 {
 	const struct mrsoft_atomiceth *eth = hdr;
@@ -138,6 +153,9 @@ static void fill_msg(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 		break;
 	case MRSOFT_PKT_ATOMIC:
 		fill_atomic(msg, pkt->hdr);
+		break;
+	case MRSOFT_PKT_FLUSH:
+		fill_flush(msg, pkt->hdr);
 		break;
 	default:
 		fill_rdma(msg, pkt->hdr);
@@ -203,6 +221,16 @@ static enum mrsoft_reason check_length(const struct mrsoft_wire *wire,
 	return MRSOFT_R_NONE;
 }
 
+/* What its packets say together.  IBA 9.7.4.1.7; Annex A19. */
+static enum mrsoft_reason check_message(const struct mrsoft_wire *wire,
+					const struct mrsoft_packet *pkt)
+{
+	if (pkt->type->kind == MRSOFT_PKT_FLUSH)
+		return mrsoft_flush_known(&wire->rx.msg.flush) ?
+			MRSOFT_R_NONE : MRSOFT_R_PKT_HEADER;
+	return check_length(wire, pkt);
+}
+
 static void remember(struct mrsoft_wire *wire, u8 kind)
 {
 	const struct mrsoft_msg *msg = &wire->rx.msg;
@@ -261,9 +289,16 @@ static bool is_late_recv(const struct mrsoft_packet *pkt)
 	       !(pkt->type->flags & MRSOFT_PKTF_FIRST);
 }
 
+/* Requests without an acknowledge: their answer is remembered. */
+static bool has_result(const struct mrsoft_packet *pkt)
+{
+	return pkt->type->kind == MRSOFT_PKT_ATOMIC_WRITE ||
+	       pkt->type->kind == MRSOFT_PKT_FLUSH;
+}
+
 /*
- * Bytes of SEND, WRITE and ATOMIC WRITE, and the end of the message.  True: the
- * packet is needed once more.
+ * Bytes of SEND, WRITE and ATOMIC WRITE, none of FLUSH, and the end of the message.
+ * True: the packet is needed once more.
  */
 static bool take_data(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 {
@@ -300,9 +335,9 @@ static bool take_data(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 	rx->epsn = mrsoft_psn_add(pkt->psn, 1);
 	if (last)
 		rx->begun = false;
-	if (pkt->type->kind == MRSOFT_PKT_ATOMIC_WRITE) {
-		remember(wire, MRSOFT_PKT_ATOMIC_WRITE);
-		mrsoft_ack_atomic_write(wire, pkt->psn);
+	if (has_result(pkt)) {
+		remember(wire, pkt->type->kind);
+		mrsoft_ack_done(wire, pkt->psn);
 	} else if (pkt->ack_req || last) {
 		rx->ack_due = wire->qp->type == IB_QPT_RC;
 	}
@@ -320,6 +355,9 @@ static bool go_on(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 	case MRSOFT_PKT_ATOMIC:
 		ack_now(wire);
 		return finish_atomic(wire);
+	case MRSOFT_PKT_FLUSH:
+		ack_now(wire);
+		return take_data(wire, pkt);
 	default:
 		return take_data(wire, pkt);
 	}
@@ -345,7 +383,7 @@ static bool in_order(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 		msg->length += pkt->length;
 	if (pkt->type->flags & MRSOFT_PKTF_LAST)
 		fill_last(wire->qp, msg, pkt);
-	reason = check_length(wire, pkt);
+	reason = check_message(wire, pkt);
 	if (reason) {
 		invalid(wire, pkt->psn, reason);
 		return false;
@@ -404,11 +442,13 @@ static void duplicate(struct mrsoft_wire *wire, const struct mrsoft_packet *pkt)
 			mrsoft_ack_atomic(wire, pkt->psn, old->old);
 		break;
 	case MRSOFT_PKT_ATOMIC_WRITE:
-		old = mrsoft_replay_find(&rx->replay, MRSOFT_PKT_ATOMIC_WRITE,
+	case MRSOFT_PKT_FLUSH:
+		/* what was placed before is still visible: no need to run it */
+		old = mrsoft_replay_find(&rx->replay, pkt->type->kind,
 					 pkt->psn);
 		ack_now(wire);
 		if (old)
-			mrsoft_ack_atomic_write(wire, pkt->psn);
+			mrsoft_ack_done(wire, pkt->psn);
 		break;
 	default:
 		rx->ack_due = true;

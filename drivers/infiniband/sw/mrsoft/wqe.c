@@ -43,6 +43,15 @@ static void convert_user(const struct mrsoft_abi_swqe *abi,
 		wqe->atomic.swap_add = abi->opcode == IB_WR_ATOMIC_CMP_AND_SWP ?
 			abi->wr.atomic.swap : abi->wr.atomic.compare_add;
 		break;
+	case IB_WR_FLUSH:
+		wqe->flush.addr = abi->wr.flush.remote_addr;
+		wqe->flush.key = abi->wr.flush.rkey;
+		wqe->flush.what = (struct mrsoft_flush){
+			.length	= abi->dma.length,
+			.type	= abi->wr.flush.type,
+			.level	= abi->wr.flush.level,
+		};
+		break;
 	default:
 		wqe->rdma.addr = abi->wr.rdma.remote_addr;
 		wqe->rdma.key = abi->wr.rdma.rkey;
@@ -105,7 +114,9 @@ static void fetch_user(struct mrsoft_qp *qp, u32 nth, struct mrsoft_swqe *wqe)
 		abi.dma.length = sizeof(u64);
 	}
 	/* The length field of old librxe is wrong for lists: sum the sges. */
-	if (wqe->flags & IB_SEND_INLINE)
+	if (wqe->opcode == IB_WR_FLUSH)
+		ok = !abi.dma.num_sge && mrsoft_flush_known(&wqe->flush.what);
+	else if (wqe->flags & IB_SEND_INLINE)
 		ok = fetch_inline(sq, nth, abi.dma.length, wqe);
 	else
 		ok = fetch_sges(sq, nth, abi.dma.num_sge, wqe);
@@ -223,6 +234,9 @@ int mrsoft_wqe_build(const struct mrsoft_qp *qp, const struct ib_send_wr *wr,
 	if (wr->num_sge < 0 || wr->num_sge > sq->max_sge ||
 	    !mrsoft_op_find(wr->opcode, qp->type))
 		return -EINVAL;
+	/* The kernel has no work request that could say what to flush. */
+	if ((u32)wr->opcode == IB_WR_FLUSH)
+		return -EINVAL;
 	memset(wqe, 0, offsetof(struct mrsoft_swqe, sge));
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
@@ -266,6 +280,10 @@ void mrsoft_wqe_message(const struct mrsoft_qp *qp,
 		msg->rkey = wqe->atomic.key;
 		msg->compare = wqe->atomic.compare;
 		msg->swap_add = wqe->atomic.swap_add;
+	} else if (msg->op->kind == MRSOFT_OP_FLUSH) {
+		msg->raddr = wqe->flush.addr;
+		msg->rkey = wqe->flush.key;
+		msg->flush = wqe->flush.what;
 	} else if (mrsoft_qp_is_datagram(qp)) {
 		msg->qkey = wqe->ud.qkey & QKEY_PRIVILEGED ? qp->attr.qkey :
 							     wqe->ud.qkey;
