@@ -18,21 +18,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "lib.h"
+#include "raw.h"
 
 #define SIZE (64 * KiB)
-
-/* struct rxe_queue_buf of the ABI */
-struct ring {
-	uint32_t log2_elem_size;
-	uint32_t index_mask;
-	uint32_t pad_1[30];
-	uint32_t producer_index;
-	uint32_t pad_2[31];
-	uint32_t consumer_index;
-	uint32_t pad_3[31];
-	uint8_t data[];
-};
 
 struct mapped {
 	struct ring *ring;
@@ -71,33 +59,28 @@ static uint32_t odd(void)
 }
 
 /* What the process has mapped of the device and is not in the list yet. */
-static void find_rings(void)
+static void add_rings(void)
 {
-	unsigned long from, to;
-	char line[400];
+	struct ring *found[2 * MAX_RINGS];
+	size_t lens[2 * MAX_RINGS];
+	size_t k, n = find_rings(found, lens, ARRAY_SIZE(found));
 	unsigned int i;
-	FILE *f = fopen("/proc/self/maps", "r");
 
-	CHECK(f);
-	while (fgets(line, sizeof(line), f)) {
+	for (k = 0; k < n; k++) {
 		struct mapped *m = &rings[num_rings];
 
-		if (!strstr(line, "/uverbs") ||
-		    sscanf(line, "%lx-%lx", &from, &to) != 2)
-			continue;
 		for (i = 0; i < num_rings; i++) {
-			if (rings[i].ring == (struct ring *)from)
+			if (rings[i].ring == found[k])
 				break;
 		}
 		if (i < num_rings || num_rings == MAX_RINGS)
 			continue;
-		m->ring = (struct ring *)from;
-		m->len = to - from;
+		m->ring = found[k];
+		m->len = lens[k];
 		m->elem = 1u << m->ring->log2_elem_size;
 		m->mask = m->ring->index_mask;
 		num_rings++;
 	}
-	fclose(f);
 	CHECK(num_rings);
 }
 
@@ -109,18 +92,6 @@ struct evil {
 	struct ibv_mw *mw;
 	volatile bool stop;
 };
-
-static void doorbell(const struct end *e)
-{
-	struct ib_uverbs_post_send cmd = {
-		.qp_handle = e->qp->handle,
-		.wqe_size = sizeof(struct ib_uverbs_send_wr),
-	};
-	struct ib_uverbs_post_send_resp resp;
-
-	uverbs_write(e->c->ibv, IB_USER_VERBS_CMD_POST_SEND, &cmd, sizeof(cmd),
-		     &resp, sizeof(resp));
-}
 
 static uint32_t some_key(const struct evil *x)
 {
@@ -319,7 +290,7 @@ static void hostile(const struct attack *t)
 	x.buf = buf_new(x.c->pd, SIZE, MR_ALL);
 	x.mw = ibv_alloc_mw(x.c->pd, IBV_MW_TYPE_2);
 	CHECK(x.mw);
-	find_rings();
+	add_rings();
 	if (t->flip)
 		CHECK(!pthread_create(&thread, NULL, flip, &x));
 	for (i = 0; !enough; i++) {

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "lib.h"
+#include "raw.h"
 
 #define ODP (MR_ALL | IBV_ACCESS_ON_DEMAND)
 #define PAGE 4096u
@@ -253,7 +253,7 @@ static void atomic_without_result(const void *arg)
 
 static void claims(const void *arg)
 {
-	const uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+	uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
 		IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
 		IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 	const uint32_t ud = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
@@ -265,6 +265,9 @@ static void claims(const void *arg)
 	need_odp(c);
 	OK(ibv_query_device_ex(c->ibv, NULL, &attr));
 	CHECK_EQ(attr.odp_caps.general_caps, IBV_ODP_SUPPORT);
+	/* where the kernel knows FLUSH */
+	if (attr.device_cap_flags_ex & DEVICE_FLUSH_GLOBAL)
+		rc |= ODP_SUPPORT_FLUSH;
 	CHECK_EQ(attr.odp_caps.per_transport_caps.rc_odp_caps, rc);
 	CHECK_EQ(attr.odp_caps.per_transport_caps.uc_odp_caps,
 		 ud | IBV_ODP_SUPPORT_WRITE);

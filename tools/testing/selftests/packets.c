@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 
 #include "peer.h"
+#include "raw.h"
 
 /* --- one packet that must not be taken ------------------------------------ */
 
@@ -129,6 +130,18 @@ static void read_with_bytes(struct frame *f)
 	f->b[f->bth] ^= SEND_ONLY ^ READ_REQUEST;
 	f->len += 12;
 	memset(f->b + f->bth + 12, 0, 20);
+}
+
+static void flush_with_bytes(struct frame *f)
+{
+	f->b[f->bth] ^= SEND_ONLY ^ FLUSH;
+	f->len += 16;
+	memset(f->b + f->bth + 12, 0, 24);
+}
+
+static void flush_without_reth(struct frame *f)
+{
+	f->b[f->bth] ^= SEND_ONLY ^ FLUSH;
 }
 
 static void wrong_icrc(struct frame *f)
@@ -252,6 +265,10 @@ static const struct drop drops[] = {
 	  NULL },
 	{ "READ with bytes", read_with_bytes, false, MRSOFT_R_PKT_LENGTH,
 	  NULL },
+	{ "FLUSH with bytes", flush_with_bytes, false, MRSOFT_R_PKT_LENGTH,
+	  NULL },
+	{ "FLUSH without RETH", flush_without_reth, false, MRSOFT_R_PKT_LENGTH,
+	  NULL },
 	{ "wrong ICRC", wrong_icrc, true, MRSOFT_R_PKT_ICRC, NULL },
 	{ "ICRC 0", no_icrc, true, MRSOFT_R_PKT_ICRC, NULL },
 	{ "ICRC in the other order", swapped_icrc, true, MRSOFT_R_PKT_ICRC,
@@ -299,9 +316,13 @@ static void dropped(const void *arg)
 				      drops[i].spoil == qpn_1 ||
 				      drops[i].spoil == no_atomiceth ||
 				      drops[i].spoil == no_reth ||
+				      drops[i].spoil == flush_with_bytes ||
+				      drops[i].spoil == flush_without_reth ||
 				      drops[i].spoil == read_with_bytes))
 			continue;
 		if (k->type == UC && (drops[i].spoil == no_atomiceth ||
+				      drops[i].spoil == flush_with_bytes ||
+				      drops[i].spoil == flush_without_reth ||
 				      drops[i].spoil == read_with_bytes))
 			continue;
 		if (k->ipv6 && drops[i].spoil == other_destination)
@@ -323,7 +344,7 @@ static bool is_rc(unsigned int op)
 static bool is_known(enum ibv_qp_type type, unsigned int op)
 {
 	if (type == RC)
-		return is_rc(op) || op == 0x1d;
+		return is_rc(op) || op == FLUSH || op == 0x1d;
 	if (type == UC)
 		return op >= 0x20 && op <= 0x2b;
 	return op == 0x64 || op == 0x65;
@@ -349,7 +370,7 @@ static void opcodes(const void *arg)
 		read_counts(&before);
 		say(p, op, p->psn, NULL, 0, zeros, sizeof(zeros));
 		/* these have no bytes, for whatever QP they are */
-		if (op == 0x0c || (op >= 0x11 && op <= 0x14))
+		if (op == 0x0c || (op >= 0x11 && op <= 0x14) || op == FLUSH)
 			expect_counts(&before, MRSOFT_R_PKT_LENGTH, name);
 		else if (k->type == RC && op >= 0x0d && op <= 0x10)
 			expect_counts(&before, MRSOFT_R_NONE, name);
@@ -491,6 +512,8 @@ static const struct order orders[] = {
 	{ "ATOMIC in WRITE", { { 0x06, MTU, 2 * MTU }, { 0x14, 0, 0 } },
 	  ORDER },
 	{ "ATOMIC WRITE in SEND", { { 0x00, MTU, 0 }, { 0x1d, 8, 8 } }, ORDER },
+	{ "FLUSH in SEND", { { 0x00, MTU, 0 }, { 0x1c, 0, 8 } }, ORDER },
+	{ "FLUSH in WRITE", { { 0x06, MTU, 2 * MTU }, { 0x1c, 0, 8 } }, ORDER },
 	{ "FIRST short", { { 0x00, MTU - 4, 0 } }, LENGTH },
 	{ "FIRST long", { { 0x00, MTU + 4, 0 } }, LENGTH },
 	{ "FIRST padded", { { 0x00, MTU - 1, 0 } }, LENGTH },
@@ -637,6 +660,13 @@ static const struct access accesses[] = {
 	{ "ATOMIC WRITE at 4", 0x1d, 4, 8, 0, NAK_INV_REQ,
 	  MRSOFT_R_MISALIGNED },
 	{ "ATOMIC WRITE behind", 0x1d, SIZE, 8, 0, NAK_ACCESS, OUTSIDE },
+	{ "FLUSH one behind", 0x1c, 1, SIZE, 0, NAK_ACCESS, OUTSIDE },
+	{ "FLUSH one before", 0x1c, -1, 8, 0, NAK_ACCESS, OUTSIDE },
+	{ "FLUSH of 2^32-1", 0x1c, 0, UINT32_MAX, 0, NAK_ACCESS, OUTSIDE },
+	{ "FLUSH of a stale key", 0x1c, 0, 8, 0x01, NAK_ACCESS,
+	  MRSOFT_R_KEY_STALE },
+	{ "FLUSH of nothing, stale key", 0x1c, 0, 0, 0x01, NAK_ACCESS,
+	  MRSOFT_R_KEY_STALE },
 };
 
 static void accesses_rc(const void *arg)
@@ -649,9 +679,12 @@ static void accesses_rc(const void *arg)
 
 	for (i = 0; i < ARRAY_SIZE(accesses); i++) {
 		const struct access *a = &accesses[i];
+		enum mrsoft_reason reason = a->reason;
 		uint32_t len = a->opcode == 0x0a || a->opcode == 0x1d ? 8 :
 			       a->opcode == 0x06 ? MTU : 0;
 
+		if (a->opcode == FLUSH && !p->can_flush && reason == OUTSIDE)
+			reason = MRSOFT_R_NO_REMOTE_FLUSH;
 		peer_again(p);
 		p->now = a->name;
 		fill(p->buf.p, SIZE, i);
@@ -659,7 +692,7 @@ static void accesses_rc(const void *arg)
 		n = ext_of(p, ext, a->opcode, (uintptr_t)p->buf.p + a->offset,
 			   p->buf.mr->rkey ^ a->key_xor, a->length);
 		say(p, a->opcode, p->psn, ext, n, bytes, len);
-		expect_counts(&before, a->reason, a->name);
+		expect_counts(&before, reason, a->name);
 		expect_nak(p, p->psn, a->nak, a->nak == NAK_ACCESS ?
 			   IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_REQ_ERR);
 		expect_silence(p, a->name);
@@ -968,6 +1001,93 @@ static void atomic_write_again(const void *arg)
 	peer_free(p);
 }
 
+static void say_flush(struct peer *p, uint32_t psn, uint8_t type, uint8_t level)
+{
+	uint8_t ext[20];
+
+	put_flush(ext, type, level, (uintptr_t)p->buf.p, p->buf.mr->rkey, 16);
+	say(p, FLUSH, psn, ext, sizeof(ext), NULL, 0);
+}
+
+static void expect_flushed(struct peer *p, uint32_t psn)
+{
+	struct answer a = next_answer(p);
+
+	CHECK_EQ(a.opcode, 0x10);
+	CHECK_EQ(a.psn, psn);
+	CHECK_EQ(a.syndrome, 0x1f);
+	CHECK_EQ(a.length, 0);
+}
+
+/*
+ * Annex A19: behind a WRITE, which is acknowledged first, and again; the answer is a
+ * READ response without bytes.
+ */
+static void flush_again(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn = p->psn, n = p->e.conf.dest_rd_atomic, i;
+	uint8_t ext[16], bytes[16];
+
+	if (!p->can_flush) {
+		say_flush(p, psn, 1, 0);
+		expect_nak(p, psn, NAK_ACCESS, IBV_EVENT_QP_ACCESS_ERR);
+		peer_free(p);
+		return;
+	}
+	fill(bytes, sizeof(bytes), 1);
+	put_reth(ext, (uintptr_t)p->buf.p, p->buf.mr->rkey, sizeof(bytes));
+	say(p, WRITE_ONLY, psn | ACK_REQ, ext, sizeof(ext), bytes,
+	    sizeof(bytes));
+	say_flush(p, psn_add(psn, 1), 1, 0);
+	expect_ack(p, psn);
+	expect_flushed(p, psn_add(psn, 1));
+	CHECK_EQ(filled(p->buf.p, sizeof(bytes), 1), -1);
+	for (i = 2; i < n; i++) {
+		say_flush(p, psn_add(psn, i), 1, i & 1);
+		expect_flushed(p, psn_add(psn, i));
+	}
+	p->psn = psn_add(psn, n);
+	works(p);
+	/* all that may be outstanding are answered again */
+	for (i = 1; i < n; i++) {
+		say_flush(p, psn_add(psn, i), 1, 0);
+		expect_flushed(p, psn_add(psn, i));
+	}
+	/* a SEND had this PSN, and nothing that */
+	say_flush(p, psn_add(p->psn, -1), 1, 0);
+	say_flush(p, psn_add(psn, -1), 1, 0);
+	works(p);
+	expect_silence(p, "a FLUSH that was none");
+	peer_free(p);
+}
+
+/* Annex A19: what is reserved is an invalid request, whatever the rights. */
+static void flush_reserved(const void *arg)
+{
+	static const uint8_t bad[][2] = {
+		{ 0, 0 }, { 4, 0 }, { 5, 0 }, { 8, 1 }, { 15, 0 }, { 1, 2 },
+		{ 1, 3 }, { 0, 1 },
+	};
+	struct peer *p = peer_new(arg);
+	struct counts before;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		peer_again(p);
+		read_counts(&before);
+		say_flush(p, p->psn, bad[i][0], bad[i][1]);
+		expect_counts(&before, MRSOFT_R_PKT_HEADER, "a bad FETH");
+		expect_nak(p, p->psn, NAK_INV_REQ, IBV_EVENT_QP_REQ_ERR);
+		expect_silence(p, "a bad FETH");
+	}
+	/* persistence: no region has the right, and the QP has it not */
+	peer_again(p);
+	say_flush(p, p->psn, 2, 0);
+	expect_nak(p, p->psn, NAK_INV_REQ, IBV_EVENT_QP_REQ_ERR);
+	peer_free(p);
+}
+
 /* The end of a WRITE wants a receive WQE that comes late. */
 static void late_receive(const void *arg)
 {
@@ -1179,6 +1299,60 @@ static void wrong_results(const void *arg)
 	peer_free(p);
 }
 
+static void sends_one(void *arg)
+{
+	sends(arg);
+}
+
+/* A FLUSH as it leaves, twice, and what alone is its answer. */
+static void flush_request(const void *arg)
+{
+	static const uint8_t want[20] = {
+		0, 0, 0, 0x13, 1, 2, 3, 4, 5, 6, 7, 8, 0xa, 0xb, 0xc, 0xd,
+		0xff, 0xff, 0xff, 0xff,
+	};
+	struct flush f = {
+		.wr_id = 7, .addr = 0x0102030405060708, .rkey = 0x0a0b0c0d,
+		.length = UINT32_MAX, .type = 3, .level = 1,
+	};
+	struct peer *p = peer_new(arg);
+	struct ring *sq = send_ring(sends_one, p);
+	struct ibv_wc wc;
+	struct answer a;
+	int i;
+
+	post_flush(&p->e, sq, &f);
+	for (i = 0; i < 2; i++) {
+		CHECK(hear(p, &a, t_patience()));
+		CHECK_EQ(a.opcode, FLUSH);
+		CHECK_EQ(a.psn, p->sq_psn);
+		CHECK_EQ(a.length, sizeof(want));
+		CHECK(!memcmp(a.payload, want, sizeof(want)));
+		if (!i)
+			say_answer(p, ACKNOWLEDGE, p->sq_psn, 0x60 | NAK_PSN,
+				   NULL, 0);
+	}
+	say_answer(p, ACKNOWLEDGE, p->sq_psn, 0x1f, NULL, 0);
+	say_answer(p, ATOMIC_ACKNOWLEDGE, p->sq_psn, 0x1f, NULL, 0);
+	EXPECT_EMPTY(p->e.scq, 10);
+	say_answer(p, 0x10, p->sq_psn, 0x1f, NULL, 0);
+	wc = NEXT_WC(p->e.scq);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQ(wc.wr_id, 7);
+	CHECK_EQ((int)wc.opcode, WC_FLUSH);
+	p->sq_psn = next_psn(p->sq_psn);
+	sends(p);
+
+	/* refused */
+	post_flush(&p->e, sq, &f);
+	expect_request(p, FLUSH, p->sq_psn);
+	say_answer(p, ACKNOWLEDGE, p->sq_psn, 0x60 | NAK_ACCESS, NULL, 0);
+	EXPECT_WC_WHY(p->e.scq, 7, IBV_WC_REM_ACCESS_ERR,
+		      MRSOFT_R_PEER_REFUSED);
+	expect_state(&p->e, IBV_QPS_ERR);
+	peer_free(p);
+}
+
 /* Answers that are not to the point must not make it send again either. */
 static void stray_responses(const void *arg)
 {
@@ -1317,7 +1491,7 @@ static void some_frame(struct peer *p, struct frame *f)
 	static const uint8_t rc_ops[] = {
 		0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09,
 		0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13,
-		0x14, 0x16, 0x17, 0x1d, 0x04, 0x0a, 0x0c, 0x14,
+		0x14, 0x16, 0x17, 0x1c, 0x1d, 0x04, 0x0a, 0x0c, 0x14,
 	};
 	uint8_t ext[28], bytes[2 * MTU];
 	uint32_t psn, len = rnd() % 3 ? rnd() % 64 : rnd() % 4 ? MTU :
@@ -1472,6 +1646,9 @@ static const struct t_case cases[] = {
 	{ "read_again", read_again, &rc, 0 },
 	{ "atomic_again", atomic_again, &rc, 0 },
 	{ "atomic_write_again", atomic_write_again, &rc, 0 },
+	{ "flush_again", flush_again, &rc, 0 },
+	{ "flush_reserved", flush_reserved, &rc, 0 },
+	{ "flush_request", flush_request, &rc, 0 },
 	{ "late_receive", late_receive, &rc, 0 },
 	{ "unasked_idle", unasked_idle, &rc, 0 },
 	{ "unasked_busy", unasked_busy, &rc, 0 },

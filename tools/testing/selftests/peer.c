@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "peer.h"
+#include "raw.h"
 
 #define UDP_PORT 4791
 #define RQ_PSN 0xfffff8u	/* wraps soon */
@@ -61,6 +62,13 @@ void put_reth(uint8_t *to, uint64_t va, uint32_t rkey, uint32_t len)
 	put32(to + 12, len);
 }
 
+void put_flush(uint8_t *to, uint8_t type, uint8_t level, uint64_t va,
+	       uint32_t rkey, uint32_t len)
+{
+	put32(to, level << 4 | type);
+	put_reth(to + 4, va, rkey, len);
+}
+
 void put_atomic(uint8_t *to, uint64_t va, uint32_t rkey, uint64_t swap_add,
 		uint64_t compare)
 {
@@ -99,6 +107,9 @@ size_t ext_of(const struct peer *p, uint8_t *ext, uint8_t opcode, uint64_t va,
 	case 0x14:
 		put_atomic(ext, va, rkey, 1, 0);
 		return 28;
+	case FLUSH:
+		put_flush(ext, 1, 0, va, rkey, len);
+		return 20;
 	case 0x06:
 	case 0x0a:
 	case 0x0b:
@@ -488,7 +499,7 @@ static const char *const reasons[] = {
 	"peer_state", "psn", "qkey", "rnr_exceeded", "retry_exceeded",
 	"read_depth", "port_down", "peer_refused", "pkey", "pkt_length",
 	"pkt_header", "pkt_icrc", "pkt_opcode", "pkt_source", "pkt_order",
-	"pkt_queue",
+	"pkt_queue", "no_remote_flush",
 };
 
 /* Kept open: there are many, and they are read often. */
@@ -620,11 +631,14 @@ struct peer *peer_new(const struct kind *k)
 	p->c = ctx_open(NULL);
 	p->c->mtu = IBV_MTU_1024;
 	find_gid(p->c, k->ipv6);
-	p->buf = buf_new(p->c->pd, SIZE, REMOTE_ALL);
+	p->can_flush = device_caps(p->c) & DEVICE_FLUSH_GLOBAL;
+	p->buf = buf_new(p->c->pd, SIZE, REMOTE_ALL |
+			 (p->can_flush ? ACCESS_FLUSH_GLOBAL : 0));
 	p->scratch = buf_new(p->c->pd, 4 * KiB, IBV_ACCESS_LOCAL_WRITE);
 	/* this peer may take its time */
 	conf.timeout = 18;
 	conf.retry_cnt = 7;
+	conf.access |= ACCESS_FLUSH_GLOBAL;
 	p->e = end_new(p->c, &conf);
 	connect_peer(p);
 	return p;

@@ -21,6 +21,7 @@
 #define ACKNOWLEDGE 0x11
 #define ATOMIC_ACKNOWLEDGE 0x12
 #define FETCH_ADD 0x14
+#define FLUSH 0x1c
 #define ATOMIC_WRITE 0x1d
 #define UD_SEND_ONLY 0x64
 #define ACK_REQ 0x80000000u
@@ -42,6 +43,7 @@ struct kind {
  * @c: the device, opened
  * @e: the QP
  * @buf: region that the peer may do everything with
+ * @can_flush: FLUSH as well, where the kernel knows it
  * @scratch: of works()
  * @sock: packet socket
  * @psn: next PSN that the QP expects
@@ -55,6 +57,7 @@ struct peer {
 	struct ctx *c;
 	struct end e;
 	struct buf buf, scratch;
+	bool can_flush;
 	int sock;
 	uint32_t psn, sq_psn;
 	int posted, received;
@@ -103,6 +106,9 @@ void put16(uint8_t *to, uint16_t v);
 void put32(uint8_t *to, uint32_t v);
 uint32_t get32(const uint8_t *from);
 void put_reth(uint8_t *to, uint64_t va, uint32_t rkey, uint32_t len);
+/* FLUSH: @type and @level as they stand in the FETH. */
+void put_flush(uint8_t *to, uint8_t type, uint8_t level, uint64_t va,
+	       uint32_t rkey, uint32_t len);
 void put_atomic(uint8_t *to, uint64_t va, uint32_t rkey, uint64_t swap_add,
 		uint64_t compare);
 /*
