@@ -480,7 +480,7 @@ struct end end_new(struct ctx *c, const struct conf *conf)
 		init.send_ops_flags = IBV_QP_EX_WITH_SEND |
 			IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
 			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-			IBV_QP_EX_WITH_ATOMIC_WRITE;
+			(conf->type == RC ? IBV_QP_EX_WITH_ATOMIC_WRITE : 0);
 	}
 	e.scq = ibv_create_cq(c->ibv, conf->cqe, NULL, conf->channel, 0);
 	e.rcq = ibv_create_cq(c->ibv, conf->cqe, NULL, conf->channel, 0);
