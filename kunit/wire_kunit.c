@@ -96,6 +96,16 @@ static void wire_opcodes(struct kunit *test)
 		found = IB_QPT_MAX;
 		type = mrsoft_packet_find(i, &found);
 		row = row_of(i, &service);
+		if (!row && i < 0x20) {
+			/* reserved: one of RC, which a responder refuses */
+			KUNIT_ASSERT_NOT_NULL_MSG(test, type, "opcode %#x", i);
+			KUNIT_EXPECT_EQ_MSG(test, found, IB_QPT_RC,
+					    "opcode %#x", i);
+			KUNIT_EXPECT_EQ_MSG(test, type->kind,
+					    MRSOFT_PKT_RESERVED,
+					    "opcode %#x", i);
+			continue;
+		}
 		KUNIT_ASSERT_EQ_MSG(test, !!type, !!row, "opcode %#x", i);
 		if (!row)
 			continue;
@@ -461,7 +471,8 @@ static const struct spoil_row spoil_rows[] = {
 	{ "as it was", 8, 0x04, MRSOFT_R_NONE, false },
 	{ "version 1", 9, 0xf1, MRSOFT_R_PKT_HEADER, false },
 	{ "version 15", 9, 0xff, MRSOFT_R_PKT_HEADER, false },
-	{ "reserved opcode of RC", 8, 0x15, MRSOFT_R_PKT_OPCODE, false },
+	{ "reserved opcode of RC", 8, 0x15, MRSOFT_R_NONE, false },
+	{ "reserved opcode of UC", 8, 0x2c, MRSOFT_R_PKT_OPCODE, false },
 	{ "RD", 8, 0x44, MRSOFT_R_PKT_OPCODE, false },
 	{ "XRC", 8, 0xa4, MRSOFT_R_PKT_OPCODE, false },
 	{ "CNP", 8, 0x81, MRSOFT_R_PKT_OPCODE, false },
@@ -629,6 +640,21 @@ static void wire_order(struct kunit *test)
 		rx->msg.op = mrsoft_op_find(row->begun, IB_QPT_RC);
 	}
 	KUNIT_EXPECT_EQ(test, check_order(rx, &pkt), want);
+}
+
+/* IBA table 58: class C, wherever it stands. */
+static void wire_reserved(struct kunit *test)
+{
+	struct mrsoft_rx *rx = kunit_kzalloc(test, sizeof(*rx), GFP_KERNEL);
+	struct mrsoft_packet pkt = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, rx);
+	pkt.type = mrsoft_packet_find(0x1f, &pkt.service);
+	KUNIT_ASSERT_NOT_NULL(test, pkt.type);
+	KUNIT_EXPECT_EQ(test, check_order(rx, &pkt), MRSOFT_R_PKT_OPCODE);
+	rx->begun = true;
+	rx->msg.op = mrsoft_op_find(IB_WR_SEND, IB_QPT_RC);
+	KUNIT_EXPECT_EQ(test, check_order(rx, &pkt), MRSOFT_R_PKT_OPCODE);
 }
 
 struct length_row {
@@ -888,6 +914,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_check_udp_length),
 	KUNIT_CASE(wire_sorted),
 	KUNIT_CASE_PARAM(wire_order, order_gen_params),
+	KUNIT_CASE(wire_reserved),
 	KUNIT_CASE_PARAM(wire_length, length_gen_params),
 	KUNIT_CASE_PARAM(wire_feth, feth_gen_params),
 	KUNIT_CASE(wire_replay_empty),

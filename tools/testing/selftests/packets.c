@@ -350,6 +350,12 @@ static bool is_known(enum ibv_qp_type type, unsigned int op)
 	return op == 0x64 || op == 0x65;
 }
 
+/* Does a responder of @type have to refuse it?  IBA table 58, class C. */
+static bool is_reserved(enum ibv_qp_type type, unsigned int op)
+{
+	return type == RC && op < 0x20 && !is_known(RC, op);
+}
+
 /* Opcodes that no QP of this type knows, and answers that nobody asked for. */
 static void opcodes(const void *arg)
 {
@@ -366,6 +372,8 @@ static void opcodes(const void *arg)
 		if (is_known(k->type, op) &&
 		    !(k->type == RC && op >= 0x0d && op <= 0x12))
 			continue;
+		if (is_reserved(k->type, op))
+			continue;
 		snprintf(name, sizeof(name), "opcode %#x", op);
 		read_counts(&before);
 		say(p, op, p->psn, NULL, 0, zeros, sizeof(zeros));
@@ -380,6 +388,55 @@ static void opcodes(const void *arg)
 		expect_silence(p, name);
 	}
 	EXPECT_NO_EVENT(p->c, 0);
+	peer_free(p);
+}
+
+/* Reserved ones: refused where they are due, whatever comes with them. */
+static void reserved(const void *arg)
+{
+	static const uint8_t bytes[MTU];
+	struct peer *p = peer_new(arg);
+	struct counts before;
+	unsigned int op, n;
+
+	for (op = 0, n = 0; op < 0x20; op++) {
+		char name[40];
+
+		if (!is_reserved(RC, op))
+			continue;
+		snprintf(name, sizeof(name), "reserved opcode %#x", op);
+		peer_again(p);
+		p->now = name;
+		works(p);
+		/* too early: that PSN is not due; and what went before stays so */
+		read_counts(&before);
+		say(p, op, psn_add(p->psn, 1), NULL, 0, bytes, 8);
+		expect_counts(&before, MRSOFT_R_PSN, name);
+		expect_aeth(p, p->psn, 0x60 | NAK_PSN);
+		works(p);
+		say(p, op, psn_add(p->psn, -1), NULL, 0, bytes, 8);
+		works(p);
+		expect_silence(p, name);
+		OK(post_recv(&p->e, 1, p->buf.p, SIZE, p->buf.mr->lkey));
+		/* also in the middle of a message */
+		if (n & 1) {
+			say(p, 0x00, p->psn, NULL, 0, bytes, MTU);
+			p->psn = next_psn(p->psn);
+		}
+		read_counts(&before);
+		say(p, op, p->psn, NULL, 0, bytes, n * 8);
+		expect_counts(&before, MRSOFT_R_PKT_OPCODE, name);
+		expect_nak(p, p->psn, NAK_INV_REQ, IBV_EVENT_QP_REQ_ERR);
+		EXPECT_WC(p->e.rcq, 1, IBV_WC_WR_FLUSH_ERR);
+		/* from now on it is silent */
+		read_counts(&before);
+		say(p, op, p->psn, NULL, 0, bytes, 0);
+		expect_counts(&before, MRSOFT_R_PEER_STATE, name);
+		expect_silence(p, name);
+		n++;
+	}
+	/* 0x15, 0x18 ... 0x1b, 0x1e, 0x1f */
+	CHECK_EQ(n, 7);
 	peer_free(p);
 }
 
@@ -1624,6 +1681,7 @@ static const struct t_case cases[] = {
 	{ "dropped_ud6", dropped, &ud6, 0 },
 	{ "opcodes_rc", opcodes, &rc, 0 },
 	{ "opcodes_uc", opcodes, &uc, 0 },
+	{ "reserved_opcodes", reserved, &rc, 0 },
 	{ "opcodes_ud", opcodes, &ud, 0 },
 	{ "lengths_rc", lengths, &rc, 0 },
 	{ "lengths_rc6", lengths, &rc6, 0 },

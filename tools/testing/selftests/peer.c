@@ -400,7 +400,7 @@ struct answer next_answer(struct peer *p)
 	return a;
 }
 
-static void expect_aeth(struct peer *p, uint32_t psn, uint8_t syndrome)
+void expect_aeth(struct peer *p, uint32_t psn, uint8_t syndrome)
 {
 	struct answer a = next_answer(p);
 

@@ -153,6 +153,8 @@ bool hear(struct peer *p, struct answer *a, unsigned int ms);
 struct answer next_answer(struct peer *p);
 void expect_request(struct peer *p, uint8_t opcode, uint32_t psn);
 void expect_ack(struct peer *p, uint32_t psn);
+/* An ACK or NAK with this PSN and syndrome. */
+void expect_aeth(struct peer *p, uint32_t psn, uint8_t syndrome);
 /* NAK, QP in error, @event unless 0. */
 void expect_nak(struct peer *p, uint32_t psn, uint8_t code,
 		enum ibv_event_type event);

@@ -95,6 +95,9 @@ static const struct mrsoft_packet_type datagram[OPERATION + 1] = {
 		    IB_WR_SEND_WITH_IMM),
 };
 
+/* What an operation that nobody has defined carries is not known. */
+static const struct mrsoft_packet_type reserved = PKT(RESERVED, DATA, 0, 0);
+
 static_assert(IB_OPCODE_RC_ACKNOWLEDGE == MRSOFT_OPCODE_ACK);
 static_assert(IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE == MRSOFT_OPCODE_ATOMIC_ACK);
 
@@ -102,6 +105,8 @@ static_assert(IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE == MRSOFT_OPCODE_ATOMIC_ACK);
  * mrsoft_packet_find - look up what a packet is
  * @opcode: of the BTH, from outside
  * @service: set to RC, UC or UD
+ *
+ * RC answers what it does not know (IBA 9.7.4.1.3 and 9.9.3), the others are silent.
  *
  * Context: any.
  * Return: its type, or NULL for one that this device does not know.
@@ -116,7 +121,7 @@ const struct mrsoft_packet_type *mrsoft_packet_find(u8 opcode,
 	case IB_OPCODE_RC:
 		*service = IB_QPT_RC;
 		type = &connected[operation];
-		break;
+		return type->kind == MRSOFT_PKT_NONE ? &reserved : type;
 	case IB_OPCODE_UC:
 		if (operation > LAST_OF_UC)
 			return NULL;

@@ -20,6 +20,7 @@
  * @MRSOFT_PKT_ATOMIC: request, always alone
  * @MRSOFT_PKT_ATOMIC_WRITE: request, always alone
  * @MRSOFT_PKT_FLUSH: request, always alone
+ * @MRSOFT_PKT_RESERVED: request that a responder of RC refuses
  * @MRSOFT_PKT_ACK: answer: ACK or NAK
  * @MRSOFT_PKT_READ_RESP: answer: data of a READ, or the end of an ATOMIC WRITE or
  *	FLUSH
@@ -33,6 +34,7 @@ enum mrsoft_packet_kind {
 	MRSOFT_PKT_ATOMIC,
 	MRSOFT_PKT_ATOMIC_WRITE,
 	MRSOFT_PKT_FLUSH,
+	MRSOFT_PKT_RESERVED,
 	MRSOFT_PKT_ACK,
 	MRSOFT_PKT_READ_RESP,
 	MRSOFT_PKT_ATOMIC_ACK,

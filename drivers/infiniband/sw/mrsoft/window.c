@@ -178,13 +178,15 @@ static void fill_last(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 		msg->ex.inv_key = be32_to_cpu(eth->word);
 }
 
-/* Does the packet go on where the message is?  IBA 9.7.4.1.2. */
+/* Does the packet go on where the message is, and as what?  IBA 9.7.4.1.2. */
 static enum mrsoft_reason check_order(const struct mrsoft_rx *rx,
 				      const struct mrsoft_packet *pkt)
 {
 	u8 kind = rx->msg.op && rx->msg.op->kind == MRSOFT_OP_SEND ?
 		  MRSOFT_PKT_SEND : MRSOFT_PKT_WRITE;
 
+	if (pkt->type->kind == MRSOFT_PKT_RESERVED)
+		return MRSOFT_R_PKT_OPCODE;
 	if (rx->begun == !!(pkt->type->flags & MRSOFT_PKTF_FIRST))
 		return MRSOFT_R_PKT_ORDER;
 	if (rx->begun && pkt->type->kind != kind)
@@ -449,6 +451,9 @@ static void duplicate(struct mrsoft_wire *wire, const struct mrsoft_packet *pkt)
 		ack_now(wire);
 		if (old)
 			mrsoft_ack_done(wire, pkt->psn);
+		break;
+	case MRSOFT_PKT_RESERVED:
+		/* none was ever executed */
 		break;
 	default:
 		rx->ack_due = true;
