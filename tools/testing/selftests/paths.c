@@ -682,19 +682,10 @@ static void post_burst(struct side *x, struct side *peer, const struct seq *s,
 	struct ibv_send_wr wr[WRS], *bad, *first = NULL, *last = NULL;
 	unsigned int i;
 
+	/* first of all: what the memory holds before may be an operand */
 	for (i = 0; i < b->n; i++) {
 		const struct wr *w = &b->wr[i];
-		/* librxe takes the key of a window when it posts */
-		bool alone = is_ex(w) || w->opcode == IBV_WR_BIND_MW;
 
-		if (first && (alone || !b->chained)) {
-			OK(ibv_post_send(x->e.qp, first, &bad));
-			first = NULL;
-		}
-		if (is_ex(w)) {
-			post_ex(x, peer, w, n << 8 | i);
-			continue;
-		}
 		wr[i] = (struct ibv_send_wr){
 			.wr_id = n << 8 | i,
 			.opcode = w->opcode,
@@ -703,14 +694,28 @@ static void post_burst(struct side *x, struct side *peer, const struct seq *s,
 			.num_sge = sges_of(x, &w->list, sge[i]),
 		};
 		fill_wr(x, peer, w, &wr[i], sge[i]);
+	}
+	for (i = 0; i < b->n; i++) {
+		const struct wr *w = &b->wr[i];
+		bool bind = w->opcode == IBV_WR_BIND_MW;
+
+		if (first && (is_ex(w) || bind || !b->chained)) {
+			OK(ibv_post_send(x->e.qp, first, &bad));
+			first = NULL;
+		}
+		if (is_ex(w)) {
+			post_ex(x, peer, w, n << 8 | i);
+			continue;
+		}
 		if (first)
 			last->next = &wr[i];
 		else
 			first = &wr[i];
 		last = &wr[i];
-		if (w->opcode == IBV_WR_BIND_MW) {
+		/* librxe takes the old key from the window when it posts */
+		if (bind) {
 			OK(ibv_post_send(x->e.qp, first, &bad));
-			x->mw->rkey = x->window_key;
+			x->mw->rkey = wr[i].bind_mw.rkey;
 			first = NULL;
 		}
 	}
@@ -946,7 +951,7 @@ static void compare_done(const struct seq *s, const struct result *copy,
 			continue;
 		tell(s);
 		t_fail(__FILE__, __LINE__,
-		       "%s %u of side %u: by copy id %llx status %u reason %u opcode %d bytes %u flags %x imm %x, by packet %llx %u %u %d %u %x %x",
+		       "%s %u of side %u: by copy %llx %u %u %d %u %x %x, by packet %llx %u %u %d %u %x %x",
 		       recv ? "receive" : "send", i, side,
 		       (unsigned long long)a->wr_id, a->status, a->reason,
 		       a->opcode, a->byte_len, a->flags, a->imm,
