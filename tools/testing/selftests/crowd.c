@@ -49,7 +49,7 @@ static bool lossy(void)
 	return getenv("LOSSY");
 }
 
-static uint64_t retransmits(const char *device)
+static uint64_t sent_again(const char *device)
 {
 	unsigned long long n = 0;
 	char file[128];
@@ -229,8 +229,8 @@ static void one_round(struct end *e, const struct buf *b,
 
 static void crowd(const void *arg)
 {
-	uint64_t here = retransmits(getenv("MRSOFT_DEV"));
-	uint64_t there = retransmits(ctx_second());
+	uint64_t here = sent_again(getenv("MRSOFT_DEV"));
+	uint64_t there = sent_again(ctx_second());
 	static bool seen[QPS * ROUNDS];
 	struct told mine = {}, theirs;
 	struct end e[QPS];
@@ -264,8 +264,8 @@ static void crowd(const void *arg)
 		end_free(&e[i]);
 	buf_free(&b);
 	ctx_close(c);
-	here = retransmits(getenv("MRSOFT_DEV")) - here;
-	there = retransmits(ctx_second()) - there;
+	here = sent_again(getenv("MRSOFT_DEV")) - here;
+	there = sent_again(ctx_second()) - there;
 	t_note("%llu packets were sent again, %llu by the one that serves",
 	       (unsigned long long)here, (unsigned long long)there);
 	CHECK_EQ(there, 0);

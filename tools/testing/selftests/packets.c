@@ -392,7 +392,7 @@ static void opcodes(const void *arg)
 }
 
 /* Reserved ones: refused where they are due, whatever comes with them. */
-static void reserved(const void *arg)
+static void refuses_reserved(const void *arg)
 {
 	static const uint8_t bytes[MTU];
 	struct peer *p = peer_new(arg);
@@ -1681,7 +1681,7 @@ static const struct t_case cases[] = {
 	{ "dropped_ud6", dropped, &ud6, 0 },
 	{ "opcodes_rc", opcodes, &rc, 0 },
 	{ "opcodes_uc", opcodes, &uc, 0 },
-	{ "reserved_opcodes", reserved, &rc, 0 },
+	{ "reserved_opcodes", refuses_reserved, &rc, 0 },
 	{ "opcodes_ud", opcodes, &ud, 0 },
 	{ "lengths_rc", lengths, &rc, 0 },
 	{ "lengths_rc6", lengths, &rc6, 0 },

@@ -951,7 +951,7 @@ static void compare_done(const struct seq *s, const struct result *copy,
 			continue;
 		tell(s);
 		t_fail(__FILE__, __LINE__,
-		       "%s %u of side %u: by copy %llx %u %u %d %u %x %x, by packet %llx %u %u %d %u %x %x",
+		       "%s %u of side %u: copied %llx %u %u %d %u %x %x, sent %llx %u %u %d %u %x %x",
 		       recv ? "receive" : "send", i, side,
 		       (unsigned long long)a->wr_id, a->status, a->reason,
 		       a->opcode, a->byte_len, a->flags, a->imm,
