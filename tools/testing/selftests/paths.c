@@ -902,7 +902,7 @@ static void tell(const struct seq *s)
 		for (j = 0; j < b->n; j++) {
 			const struct wr *w = &b->wr[j];
 
-			t_note("  %x: side %u opcode %d len %u roff %#x flags %#x wrong %d piece %u",
+			t_note("  %x: side %u opcode %d len %u roff %#x flags %#x wrong %d at %u",
 			       i << 8 | j, b->side, w->opcode, w->len, w->roff,
 			       w->flags, w->wrong, w->bad);
 			tell_list(&w->list);
@@ -951,7 +951,7 @@ static void compare_done(const struct seq *s, const struct result *copy,
 			continue;
 		tell(s);
 		t_fail(__FILE__, __LINE__,
-		       "%s %u of side %u: copied %llx %u %u %d %u %x %x, sent %llx %u %u %d %u %x %x",
+		       "%s %u of side %u: copy %llx %u %u %d %u %x %x, wire %llx %u %u %d %u %x %x",
 		       recv ? "receive" : "send", i, side,
 		       (unsigned long long)a->wr_id, a->status, a->reason,
 		       a->opcode, a->byte_len, a->flags, a->imm,
