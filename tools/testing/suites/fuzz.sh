@@ -4,6 +4,7 @@
 # fuzz.sh - a hostile process must not harm the kernel or its neighbours
 #
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
+# wire: uml-plain uml-kasan
 # timeout: 400
 
 # shellcheck source-path=SCRIPTDIR
