@@ -97,7 +97,7 @@ listener_up()
 # gid_index DEVICE ADDRESS - the RoCEv2 GID index of an IPv4 or IPv6 address.
 gid_index()
 {
-	local dir=/sys/class/infiniband/$1/ports/1 want i
+	local dir=/sys/class/infiniband/$1/ports/1 want
 
 	case $2 in
 	*:*)
@@ -110,8 +110,17 @@ print(ipaddress.IPv6Address(sys.argv[1]).exploded)' "$2")
 			$(echo "$2" | tr . ' '))
 		;;
 	esac
-	# one process for the 1024 entries of the table
-	for i in $(grep -lx "$want" -r "$dir/gids"); do
+	# one process for the 1024 entries of the table, if the first do not have it
+	first_v2 "$dir" "$(grep -lx "$want" "$dir"/gids/[0-9])" ||
+		first_v2 "$dir" "$(grep -lx "$want" -r "$dir/gids")"
+}
+
+# first_v2 DIRECTORY FILES - the index of the first that is of RoCEv2
+first_v2()
+{
+	local dir=$1 i
+
+	for i in $2; do
 		i=${i##*/}
 		grep -q v2 "$dir/gid_attrs/types/$i" 2>/dev/null || continue
 		echo "$i"

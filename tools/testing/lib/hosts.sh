@@ -27,16 +27,17 @@ on()
 	fi
 }
 
-# host_gid N [FAMILY] - index of its GID; FAMILY 4 (default) or 6
+# host_gid N [FAMILY] - index of its GID; FAMILY 4 (default), 6, or ll: the
+# link-local one.  NET4 and NET6: of other networks than the first.
 host_gid()
 {
 	local n=$1
 
-	if [ "${2:-4}" = 6 ]; then
-		gid_index "h$n" "fd00::$((n + 1))"
-	else
-		gid_index "h$n" "10.0.0.$((n + 1))"
-	fi
+	case ${2:-4} in
+	ll)	echo 0 ;;
+	6)	gid_index "h$n" "${NET6:-fd00:}:$((n + 1))" ;;
+	*)	gid_index "h$n" "${NET4:-10.0.0}.$((n + 1))" ;;
+	esac
 }
 
 # host_stats N - counters of its device that are not zero
