@@ -27,23 +27,45 @@ on()
 	fi
 }
 
+# host_dev N - the name of its device.  DEVS: another than h
+host_dev()
+{
+	echo "${DEVS:-h}$1"
+}
+
 # host_gid N [FAMILY] - index of its GID; FAMILY 4 (default), 6, or ll: the
-# link-local one.  NET4 and NET6: of other networks than the first.
+# link-local one.  NET4 and NET6: of other networks than the first; LL_NETDEV: of
+# another netdev than the device's, with % for the host.
 host_gid()
 {
-	local n=$1
+	local n=$1 dev
 
+	dev=$(host_dev "$n")
 	case ${2:-4} in
-	ll)	echo 0 ;;
-	6)	gid_index "h$n" "${NET6:-fd00:}:$((n + 1))" ;;
-	*)	gid_index "h$n" "${NET4:-10.0.0}.$((n + 1))" ;;
+	ll)	netdev_ll_gid "$dev" "${LL_NETDEV:+${LL_NETDEV/\%/$n}}" ;;
+	6)	gid_index "$dev" "${NET6:-fd00:}:$((n + 1))" ;;
+	*)	gid_index "$dev" "${NET4:-10.0.0}.$((n + 1))" ;;
 	esac
+}
+
+# netdev_ll_gid DEVICE [NETDEV] - among the first ten
+netdev_ll_gid()
+{
+	local dir=/sys/class/infiniband/$1/ports/1 i
+
+	for i in 0 1 2 3 4 5 6 7 8 9; do
+		grep -q ^fe80 "$dir/gids/$i" || continue
+		[ -n "${2:-}" ] && [ "$(cat "$dir/gid_attrs/ndevs/$i")" != "$2" ] ||
+			{ echo $i; return 0; }
+	done 2>/dev/null
+	return 1
 }
 
 # host_stats N - counters of its device that are not zero
 host_stats()
 {
-	grep -H -v '^0$' "/sys/class/infiniband/h$1/ports/1/hw_counters"/* |
+	grep -H -v '^0$' \
+		"/sys/class/infiniband/$(host_dev "$1")/ports/1/hw_counters"/* |
 		sed 's/.*hw_counters.//'
 }
 
@@ -124,11 +146,11 @@ between()
 	local pid rc=0
 
 	shift
-	DEV=h$server GID=$(host_gid "$server" "${FAMILY:-4}") PORT=$port \
+	DEV=$(host_dev "$server") GID=$(host_gid "$server" "${FAMILY:-4}") PORT=$port \
 		SERVER=1 on "$server" timeout 60 "$@" &
 	pid=$!
 	wait_for 10 listener_on "$server" "$port" || return 1
-	DEV=h$client GID=$(host_gid "$client" "${FAMILY:-4}") PORT=$port \
+	DEV=$(host_dev "$client") GID=$(host_gid "$client" "${FAMILY:-4}") PORT=$port \
 		SERVER='' on "$client" timeout 60 "$@" "10.0.0.$((server + 1))" || rc=1
 	[ $rc -eq 0 ] || kill $pid 2>/dev/null
 	wait $pid || rc=1

@@ -108,10 +108,12 @@ void mrsoft_local_gid_del(struct mrsoft_hca *hca, const union ib_gid *gid)
 }
 
 /*
- * The device that has @gid, seen from @from: itself if it has, since link-local
- * addresses may exist twice, else another of the same network namespace.
+ * The device that has @gid, seen from the netdev @ifindex: the one there if it has,
+ * else another of the same network namespace.  Several may: the core gives the
+ * addresses of a VLAN, a bridge or a bond to devices below as well, and a VLAN has
+ * the link-local address of its port.
  */
-static struct mrsoft_hca *find_in(const void *net, const struct mrsoft_hca *from,
+static struct mrsoft_hca *find_in(const void *net, u32 ifindex,
 				  const union ib_gid *gid)
 {
 	struct mrsoft_hca *found = NULL;
@@ -122,7 +124,7 @@ static struct mrsoft_hca *find_in(const void *net, const struct mrsoft_hca *from
 		if (memcmp(&g->gid, gid, sizeof(*gid)) || g->hca->net != net)
 			continue;
 		found = g->hca;
-		if (found == from)
+		if (found->ifindex == ifindex)
 			break;
 	}
 	return found;
@@ -131,20 +133,22 @@ static struct mrsoft_hca *find_in(const void *net, const struct mrsoft_hca *from
 static struct mrsoft_hca *find_hca(const struct mrsoft_hca *from,
 				   const union ib_gid *gid)
 {
-	return find_in(from->net, from, gid);
+	return find_in(from->net, from->ifindex, gid);
 }
 
 /**
  * mrsoft_local_find - whose is a GID
  * @net: network namespace
- * @gid: destination of a packet
+ * @ifindex: of the netdev where a packet came in
+ * @gid: its destination
  *
  * Context: any, under RCU, which keeps the device in memory.
  * Return: the device, or NULL.
  */
-struct mrsoft_hca *mrsoft_local_find(const void *net, const union ib_gid *gid)
+struct mrsoft_hca *mrsoft_local_find(const void *net, u32 ifindex,
+				     const union ib_gid *gid)
 {
-	return find_in(net, NULL, gid);
+	return find_in(net, ifindex, gid);
 }
 
 /**

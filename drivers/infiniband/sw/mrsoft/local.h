@@ -15,8 +15,9 @@
  */
 int mrsoft_local_gid_add(struct mrsoft_hca *hca, const union ib_gid *gid);
 void mrsoft_local_gid_del(struct mrsoft_hca *hca, const union ib_gid *gid);
-/* Under RCU: the device of this namespace that has @gid, or NULL. */
-struct mrsoft_hca *mrsoft_local_find(const void *net, const union ib_gid *gid);
+/* Under RCU: the device of this namespace that has @gid, if possible on @ifindex. */
+struct mrsoft_hca *mrsoft_local_find(const void *net, u32 ifindex,
+				     const union ib_gid *gid);
 bool mrsoft_local_reaches(const struct mrsoft_hca *hca,
 			  const union ib_gid *gid);
 

@@ -299,7 +299,7 @@ static void receive(const void *net, struct sk_buff *skb)
 		receive_group(net, skb, plain, &sgid, &dgid);
 		goto drop;
 	}
-	hca = mrsoft_local_find(net, &dgid);
+	hca = mrsoft_local_find(net, skb->dev->ifindex, &dgid);
 	if (!hca)
 		goto drop;
 	reason = receive_at(hca, skb, plain, &sgid, &dgid);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * queued.c - a process whose packets wait in the queue of a netdev
+ *
+ *	queued DEVICE PEER	PEER is an IPv4 address
+ *
+ * Sends on RC and UD, says "posted", and waits for a line of input.  Then each
+ * destroy must succeed, with the messages on their way as they are; "done".
+ * The caller sees whether the packets are still queued, and has the time limit.
+ */
+#include <arpa/inet.h>
+
+#include "lib.h"
+
+#define LEN (64 * KiB)
+#define NOBODY 0x123456
+
+static void connect_to(struct end *e, struct ctx *c, enum ibv_qp_type type,
+		       const char *address)
+{
+	struct addr peer = {
+		.gid.raw = { [10] = 0xff, [11] = 0xff },
+		.qpn = NOBODY,
+	};
+	struct conf conf = conf_of(type);
+
+	CHECK_EQ(inet_pton(AF_INET, address, peer.gid.raw + 12), 1);
+	/* 4 s, 7 times: it does not end by itself */
+	conf.timeout = 20;
+	conf.retry_cnt = 7;
+	*e = end_new(c, &conf);
+	end_connect(e, &peer);
+}
+
+int main(int argc, char **argv)
+{
+	struct op write = { .opcode = IBV_WR_RDMA_WRITE, .len = LEN };
+	struct op send = { .opcode = IBV_WR_SEND, .len = 256 };
+	struct end rc, ud;
+	struct buf buf;
+	struct ctx *c;
+
+	if (argc != 3)
+		return 2;
+	c = ctx_open(argv[1]);
+	connect_to(&rc, c, RC, argv[2]);
+	connect_to(&ud, c, UD, argv[2]);
+	buf = buf_new(c->pd, LEN, REMOTE_ALL);
+	write.laddr = send.laddr = buf.p;
+	write.lkey = send.lkey = buf.mr->lkey;
+	write.raddr = (uintptr_t)buf.p;
+	write.rkey = buf.mr->rkey;
+	OK(post(&rc, &write));
+	OK(post(&ud, &send));
+	/* a datagram is complete when it is on its way */
+	EXPECT_WC(ud.scq, 0, IBV_WC_SUCCESS);
+	printf("posted\n");
+	fflush(stdout);
+	CHECK(getchar() != EOF);
+	OK(ibv_dereg_mr(buf.mr));
+	buf.mr = NULL;
+	end_free(&rc);
+	end_free(&ud);
+	ctx_close(c);
+	printf("done\n");
+	return 0;
+}
