@@ -51,7 +51,7 @@ static int detach(struct fix *fix, u32 dev, u32 qp, u32 group)
 {
 	union ib_gid gid = group_gid(group);
 
-	return mrsoft_mcast_detach(&fix->hca[dev], NULL, &gid,
+	return mrsoft_mcast_detach(&fix->hca[dev], &gid,
 				   fix->qp[dev][qp].qpn);
 }
 
@@ -206,9 +206,8 @@ static void mcast_limits(struct kunit *test)
 	/* numbers without a QP: nobody gets a copy */
 	send(fix, 0, 0);
 	for (i = 1; i <= MRSOFT_MAX_MCAST_QP_ATTACH; i++)
-		KUNIT_EXPECT_EQ(test, mrsoft_mcast_detach(&fix->hca[0], NULL,
-							  &gid, i), 0);
-	KUNIT_EXPECT_EQ(test, mrsoft_mcast_detach(&fix->hca[0], NULL, &gid, 1),
+		KUNIT_EXPECT_EQ(test, mrsoft_mcast_detach(&fix->hca[0], &gid, i), 0);
+	KUNIT_EXPECT_EQ(test, mrsoft_mcast_detach(&fix->hca[0], &gid, 1),
 			0);
 	KUNIT_EXPECT_EQ(test, fix->hca[0].num_groups, 0u);
 

@@ -141,28 +141,46 @@ stays()
 	return $rc
 }
 
-# between VLANs above the netdevs, whose GIDs belong to the devices
+make_vlan() # N
+{
+	on "$1" ip link add link "v$1" name "v$1.7" type vlan id 7 &&
+		on "$1" ip addr add "10.0.7.$(($1 + 1))/24" dev "v$1.7" &&
+		on "$1" ip addr add "fd07::$(($1 + 1))/64" dev "v$1.7" nodad &&
+		on "$1" ip link set "v$1.7" up &&
+		wait_for 10 gid_index "h$1" "10.0.7.$(($1 + 1))" &&
+		wait_for 10 gid_index "h$1" "fd07::$(($1 + 1))"
+}
+
+# vlan GROUP SOURCE [later] - between VLANs above the netdevs, whose GIDs belong to
+# the devices: an attached QP hears what comes on the VLAN, though nobody else has
+# joined there; later: the VLAN comes after the QP
 vlan()
 {
-	local n pid rc=0
+	local pid rc=0
 
-	for n in 0 1; do
-		on $n ip link add link v$n name v$n.7 type vlan id 7 &&
-			on $n ip addr add 10.0.7.$((n + 1))/24 dev v$n.7 &&
-			on $n ip link set v$n.7 up &&
-			wait_for 10 gid_index h$n 10.0.7.$((n + 1)) || return 1
-	done
-	join 1 v1.7 $GROUP4 || return 1
-	start 1 recv1 "$peer" recv h1 $GROUP4 20
+	make_vlan 0 || return 1
+	[ "${3:-}" = later ] || make_vlan 1 || return 1
+	start 1 recv1 "$peer" recv h1 "$1" 20
 	pid=$!
 	wait_for 20 says recv1 ready || rc=1
-	send 0 $GROUP4 20 10.0.7.1 || rc=1
+	[ "${3:-}" != later ] || make_vlan 1 || rc=1
+	send 0 "$1" 20 "$2" || rc=1
 	wait $pid || rc=1
 	[ $rc -eq 0 ] || { cat "$out/recv1"; host_stats 0; host_stats 1; }
-	release
+	no_groups 1 v1.7 || rc=1
 	on 0 ip link del v0.7
 	on 1 ip link del v1.7
 	return $rc
+}
+
+# the VLAN goes while QPs are attached, which keep the port's groups
+vlan_del_attached()
+{
+	make_vlan 1 && attached 1 || return 1
+	! no_groups 1 v1.7 && timeout 20 ip -n ns1 link del v1.7 &&
+		! no_groups 1 || return 1
+	release
+	wait_for 10 no_groups 1
 }
 
 # mckey SENDER RECEIVER - joins of rdma_cm's and ours together
@@ -184,10 +202,10 @@ mckey_pair()
 	return $rc
 }
 
-# no_groups N - the netdev has no group of ours
+# no_groups N [NETDEV] - the netdev has no group of ours
 no_groups()
 {
-	! on "$1" ip maddr show dev "v$1" |
+	! on "$1" ip maddr show dev "${2:-v$1}" |
 		grep -E '01:00:5e:01:02|33:33:80:01:02|239.129.2|ff0e:'
 }
 
@@ -276,7 +294,11 @@ two_hosts()
 	t_run 0_to_all.path_wire 80 to 0 $GROUP4 0 1
 	echo auto >/sys/class/infiniband/h0/path
 	t_run path_local_stays 80 stays
-	t_run vlan 80 vlan
+	t_run vlan 80 vlan $GROUP4 10.0.7.1
+	t_run vlan.6 80 vlan $GROUP6 fd07::1
+	t_run vlan_later 80 vlan $GROUP4 10.0.7.1 later
+	t_run vlan_later.6 80 vlan $GROUP6 fd07::1 later
+	t_run vlan_del_attached 60 vlan_del_attached
 	t_run killed_attached 60 killed_attached
 	t_run link_del_attached 80 link_del_attached
 	t_run moved_attached 80 moved_attached

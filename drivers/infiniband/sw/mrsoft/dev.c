@@ -18,6 +18,7 @@
 
 #include <linux/ethtool.h>
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <rdma/ib_mad.h>
@@ -477,6 +478,24 @@ static struct mrsoft_dev *find_dev(const struct net_device *netdev)
 	return NULL;
 }
 
+/* To the device below a VLAN, whose groups are those of the VLAN as well. */
+static void vlan_event(struct net_device *vlan, unsigned long event)
+{
+	struct mrsoft_dev *dev = find_dev(vlan_dev_real_dev(vlan));
+
+	if (!dev)
+		return;
+	switch (event) {
+	case NETDEV_REGISTER:
+	case NETDEV_UP:
+		mrsoft_mcast_vlan_comes(&dev->hca, vlan);
+		break;
+	case NETDEV_UNREGISTER:
+		mrsoft_mcast_vlan_goes(&dev->hca, vlan);
+		break;
+	}
+}
+
 /**
  * mrsoft_dev_netdev_event - something happened to a netdev
  * @netdev: any netdev
@@ -489,6 +508,8 @@ void mrsoft_dev_netdev_event(struct net_device *netdev, unsigned long event)
 	struct mrsoft_dev *dev;
 
 	mutex_lock(&devs_lock);
+	if (is_vlan_dev(netdev))
+		vlan_event(netdev, event);
 	dev = find_dev(netdev);
 	if (!dev)
 		goto unlock;
@@ -504,7 +525,7 @@ void mrsoft_dev_netdev_event(struct net_device *netdev, unsigned long event)
 		refresh_port(dev);
 		break;
 	case NETDEV_UNREGISTER:
-		mrsoft_mcast_leave(&dev->hca, netdev);
+		mrsoft_mcast_leave(&dev->hca);
 		unregister_later(dev);
 		break;
 	}

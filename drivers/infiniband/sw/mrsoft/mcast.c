@@ -3,7 +3,7 @@
  * mcast.c - multicast groups and the QPs attached to them
  *
  * Owns:     group GID -> numbers of the attached QPs, for each device; the
- *           netdev's membership: MAC filter, IGMP and MLD.
+ *           memberships of its netdev and the VLANs above: MAC filter, IGMP, MLD.
  * Not here: the verbs (verbs_mcast.c), sending (local.c), packets (rx.c).
  * Locks:    RTNL orders attach, detach and the end of a netdev; lookups use RCU.
  * Lifetime: a group lives while a QP is attached; freed after RCU.  It keeps
@@ -19,11 +19,13 @@
  * source QPN.  Other devices of the host get it if a wire leads to them, as other
  * hosts do; so nobody gets it twice.  The sockets' own loopback is off.
  *
- * A VLAN above the netdev is a netdev with memberships of its own: rdma_cm joins
- * there, and packets from there are received.  Plain attach joins the netdev only.
+ * A VLAN above the netdev is a netdev with memberships of its own.  Attach does not
+ * say on which VLAN a group is, and packets from all are received: so each is joined,
+ * those that come later as well.
  */
 #include <linux/etherdevice.h>
 #include <linux/hashtable.h>
+#include <linux/if_vlan.h>
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
 #include <linux/jhash.h>
@@ -45,7 +47,7 @@ static_assert(MRSOFT_MAX_MCAST_TOTAL ==
  * @hca: I, there as long as the group
  * @qps: RTNL, RCU readers: QPN -> how often it is attached
  * @num_qps: RTNL, entries in @qps
- * @joined: RTNL, the netdev is a member
+ * @members: RTNL, ifindex -> netdev that is a member: it leaves before it goes
  * @rcu: frees it
  */
 struct group {
@@ -54,7 +56,7 @@ struct group {
 	struct mrsoft_hca *hca;
 	struct xarray qps;
 	u32 num_qps;
-	bool joined;
+	struct xarray members;
 	struct rcu_head rcu;
 };
 
@@ -211,6 +213,48 @@ static bool can_join(const struct mrsoft_hca *hca,
 	       dev_net(netdev) == hca->net;
 }
 
+static int join_group(struct group *group, struct net_device *netdev)
+{
+	int err;
+
+	if (!can_join(group->hca, netdev))
+		return -ENODEV;
+	err = xa_insert(&group->members, netdev->ifindex, netdev, GFP_KERNEL);
+	if (err)
+		return err == -EBUSY ? 0 : err;
+	err = join(netdev, &group->gid);
+	if (err)
+		xa_erase(&group->members, netdev->ifindex);
+	return err;
+}
+
+static void leave_group(struct group *group, u32 ifindex)
+{
+	struct net_device *netdev = xa_erase(&group->members, ifindex);
+
+	if (netdev)
+		leave(netdev, &group->gid);
+}
+
+static void leave_all(struct group *group)
+{
+	struct net_device *netdev;
+	unsigned long ifindex;
+
+	xa_for_each(&group->members, ifindex, netdev)
+		leave_group(group, ifindex);
+}
+
+/* A VLAN that cannot does without: the port is what attach is about. */
+static void join_vlans(struct group *group, struct net_device *netdev)
+{
+	struct net_device *vlan;
+
+	for_each_netdev(dev_net(netdev), vlan)
+		if (is_vlan_dev(vlan) && vlan_dev_real_dev(vlan) == netdev)
+			join_group(group, vlan);
+}
+
 static struct group *make_group(struct mrsoft_hca *hca,
 				struct net_device *netdev,
 				const union ib_gid *gid)
@@ -220,33 +264,31 @@ static struct group *make_group(struct mrsoft_hca *hca,
 
 	if (hca->num_groups >= MRSOFT_MAX_MCAST_GRP)
 		return ERR_PTR(-ENOMEM);
-	if (netdev && !can_join(hca, netdev))
-		return ERR_PTR(-ENODEV);
 	group = kzalloc_obj(*group);
 	if (!group)
 		return ERR_PTR(-ENOMEM);
 	group->gid = *gid;
 	group->hca = hca;
 	xa_init(&group->qps);
+	xa_init(&group->members);
 	if (netdev) {
-		err = join(netdev, gid);
+		err = join_group(group, netdev);
 		if (err) {
 			kfree(group);
 			return ERR_PTR(err);
 		}
-		group->joined = true;
+		join_vlans(group, netdev);
 	}
 	hca->num_groups++;
 	hash_add_rcu(groups, &group->node, gid_hash(gid));
 	return group;
 }
 
-static void free_group(struct group *group, struct net_device *netdev)
+static void free_group(struct group *group)
 {
 	hash_del_rcu(&group->node);
 	group->hca->num_groups--;
-	if (group->joined)
-		leave(netdev, &group->gid);
+	leave_all(group);
 	xa_destroy(&group->qps);
 	kfree_rcu(group, rcu);
 }
@@ -321,7 +363,7 @@ int mrsoft_mcast_attach(struct mrsoft_hca *hca, struct net_device *netdev,
 		goto unlock;
 	err = add_qp(group, qpn);
 	if (!group->num_qps)
-		free_group(group, netdev);
+		free_group(group);
 unlock:
 	rtnl_unlock();
 	return err;
@@ -330,15 +372,14 @@ unlock:
 /**
  * mrsoft_mcast_detach - a QP wants no more
  * @hca: the device
- * @netdev: as for attach
  * @gid: the group
  * @qpn: the QP
  *
  * Context: process, sleeps, takes RTNL.
  * Return: 0, or -EINVAL when it is not attached.
  */
-int mrsoft_mcast_detach(struct mrsoft_hca *hca, struct net_device *netdev,
-			const union ib_gid *gid, u32 qpn)
+int mrsoft_mcast_detach(struct mrsoft_hca *hca, const union ib_gid *gid,
+			u32 qpn)
 {
 	struct group *group;
 	int err = -EINVAL;
@@ -348,33 +389,66 @@ int mrsoft_mcast_detach(struct mrsoft_hca *hca, struct net_device *netdev,
 	if (group)
 		err = del_qp(group, qpn);
 	if (group && !group->num_qps)
-		free_group(group, netdev);
+		free_group(group);
 	rtnl_unlock();
 	return err;
 }
 
 /**
- * mrsoft_mcast_leave - a netdev goes
- * @hca: its device
- * @netdev: being unregistered, or moved to another namespace, where another's
- *	memberships must not be given up in our name
+ * mrsoft_mcast_leave - the device's netdev goes
+ * @hca: the device; its netdev is being unregistered, or moved to another namespace,
+ *	where another's memberships must not be given up in our name
  *
  * QPs stay attached until their users detach them.  May be called again.
  *
  * Context: process, under RTNL.
  */
-void mrsoft_mcast_leave(struct mrsoft_hca *hca, struct net_device *netdev)
+void mrsoft_mcast_leave(struct mrsoft_hca *hca)
 {
 	struct group *group;
 	int bucket;
 
 	ASSERT_RTNL();
-	hash_for_each(groups, bucket, group, node) {
-		if (group->hca != hca || !group->joined)
-			continue;
-		leave(netdev, &group->gid);
-		group->joined = false;
-	}
+	hash_for_each(groups, bucket, group, node)
+		if (group->hca == hca)
+			leave_all(group);
+}
+
+/**
+ * mrsoft_mcast_vlan_comes - there is a VLAN above the device's netdev
+ * @hca: the device
+ * @vlan: registered; may be a member already
+ *
+ * Context: process, under RTNL.
+ */
+void mrsoft_mcast_vlan_comes(struct mrsoft_hca *hca, struct net_device *vlan)
+{
+	struct group *group;
+	int bucket;
+
+	ASSERT_RTNL();
+	hash_for_each(groups, bucket, group, node)
+		if (group->hca == hca)
+			join_group(group, vlan);
+}
+
+/**
+ * mrsoft_mcast_vlan_goes - a VLAN above the device's netdev goes
+ * @hca: the device
+ * @vlan: being unregistered, or moved to another namespace
+ *
+ * Context: process, under RTNL.
+ */
+void mrsoft_mcast_vlan_goes(struct mrsoft_hca *hca,
+			    const struct net_device *vlan)
+{
+	struct group *group;
+	int bucket;
+
+	ASSERT_RTNL();
+	hash_for_each(groups, bucket, group, node)
+		if (group->hca == hca)
+			leave_group(group, vlan->ifindex);
 }
 
 /**

@@ -12,15 +12,20 @@
 struct net_device;
 
 /*
- * @netdev is in the group, by MAC and by IP, while a QP is attached; NULL: there
- * is none.  Each attach wants its detach.  They sleep and take RTNL.
+ * @netdev and the VLANs above are in the group, by MAC and by IP, while a QP is
+ * attached; NULL: there is none.  Each attach wants its detach.  They sleep and take
+ * RTNL.
  */
 int mrsoft_mcast_attach(struct mrsoft_hca *hca, struct net_device *netdev,
 			const union ib_gid *gid, u32 qpn);
-int mrsoft_mcast_detach(struct mrsoft_hca *hca, struct net_device *netdev,
-			const union ib_gid *gid, u32 qpn);
+int mrsoft_mcast_detach(struct mrsoft_hca *hca, const union ib_gid *gid,
+			u32 qpn);
 /* The netdev goes, QPs stay attached.  Under RTNL. */
-void mrsoft_mcast_leave(struct mrsoft_hca *hca, struct net_device *netdev);
+void mrsoft_mcast_leave(struct mrsoft_hca *hca);
+/* A VLAN above the netdev comes or goes.  Under RTNL. */
+void mrsoft_mcast_vlan_comes(struct mrsoft_hca *hca, struct net_device *vlan);
+void mrsoft_mcast_vlan_goes(struct mrsoft_hca *hca,
+			    const struct net_device *vlan);
 
 /* The device on @ifindex of @net if a QP of its is attached.  Under RCU. */
 struct mrsoft_hca *mrsoft_mcast_find(const void *net, u32 ifindex,

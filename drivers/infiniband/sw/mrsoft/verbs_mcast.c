@@ -30,8 +30,7 @@ static int detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	struct mrsoft_dev *dev = mrsoft_dev(ibqp->device);
 
-	return mrsoft_mcast_detach(&dev->hca, dev->netdev, gid,
-				   mrsoft_qp(ibqp)->qpn);
+	return mrsoft_mcast_detach(&dev->hca, gid, mrsoft_qp(ibqp)->qpn);
 }
 
 const struct ib_device_ops mrsoft_verbs_mcast_ops = {
