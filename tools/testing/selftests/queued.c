@@ -4,9 +4,10 @@
  *
  *	queued DEVICE PEER	PEER is an IPv4 address
  *
- * Sends on RC and UD, says "posted", and waits for a line of input.  Then each
- * destroy must succeed, with the messages on their way as they are; "done".
- * The caller sees whether the packets are still queued, and has the time limit.
+ * Connects, says "connected", and waits for a line of input.  Then it sends on RC
+ * and UD, says "posted", and waits for another.  Then each destroy must succeed,
+ * with the messages on their way as they are; "done".  The caller sees whether the
+ * packets are still queued, and has the time limit.
  */
 #include <arpa/inet.h>
 
@@ -32,6 +33,14 @@ static void connect_to(struct end *e, struct ctx *c, enum ibv_qp_type type,
 	end_connect(e, &peer);
 }
 
+static void say_and_wait(const char *what)
+{
+	puts(what);
+	fflush(stdout);
+	while (getchar() != '\n')
+		CHECK(!feof(stdin));
+}
+
 int main(int argc, char **argv)
 {
 	struct op write = { .opcode = IBV_WR_RDMA_WRITE, .len = LEN };
@@ -46,6 +55,7 @@ int main(int argc, char **argv)
 	connect_to(&rc, c, RC, argv[2]);
 	connect_to(&ud, c, UD, argv[2]);
 	buf = buf_new(c->pd, LEN, REMOTE_ALL);
+	say_and_wait("connected");
 	write.laddr = send.laddr = buf.p;
 	write.lkey = send.lkey = buf.mr->lkey;
 	write.raddr = (uintptr_t)buf.p;
@@ -54,14 +64,12 @@ int main(int argc, char **argv)
 	OK(post(&ud, &send));
 	/* a datagram is complete when it is on its way */
 	EXPECT_WC(ud.scq, 0, IBV_WC_SUCCESS);
-	printf("posted\n");
-	fflush(stdout);
-	CHECK(getchar() != EOF);
+	say_and_wait("posted");
 	OK(ibv_dereg_mr(buf.mr));
 	buf.mr = NULL;
 	end_free(&rc);
 	end_free(&ud);
 	ctx_close(c);
-	printf("done\n");
+	puts("done");
 	return 0;
 }

@@ -554,18 +554,23 @@ queued()
 
 	rm -f /tmp/go
 	mkfifo /tmp/go
-	# no ARP through the slow wire
-	pingpong 1 rc -n 1 && slow_wire || return 1
 	ip netns exec ns0 timeout 20 "$MRSOFT_BIN/queued" h0 10.0.0.2 \
 		</tmp/go >/tmp/queued 2>&1 &
 	pid=$!
 	exec 9>/tmp/go
+	# its ARP is over when the wire gets slow
+	wait_for 10 grep connected /tmp/queued || { cat /tmp/queued; return 1; }
+	slow_wire && echo >&9 || return 1
 	wait_for 10 grep posted /tmp/queued || { cat /tmp/queued; return 1; }
 	queue_full || return 1
 	echo >&9
 	wait $pid || { cat /tmp/queued; return 1; }
 	exec 9>&-
-	grep 'done' /tmp/queued && queue_full || return 1
+	grep 'done' /tmp/queued && queue_full
+}
+
+fast_wire()
+{
 	on 0 tc qdisc del dev v0 root
 }
 
@@ -610,6 +615,7 @@ cases_events()
 	t_run renamed 80 renamed
 	t_run moved 80 moved
 	t_run queued 60 queued
+	t_run fast_wire 10 fast_wire
 	t_run deleted 80 deleted
 }
 
