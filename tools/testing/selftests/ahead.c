@@ -8,11 +8,14 @@
  * Spec: IBA Vol 1, 9.7.5 (acknowledge), 9.7.6 (retry), 10.8.3 (order),
  * 10.3.1 (SQD).  Environment: suites/packets.sh.
  */
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "peer.h"
 
 #define N 12
 
-static const struct kind rc = { RC, false };
+static const struct kind rc = { RC, false }, rc6 = { RC, true };
 
 static struct op op_of(struct peer *p, enum ibv_wr_opcode opcode, uint64_t id,
 		       uint32_t len)
@@ -457,6 +460,76 @@ static void many(const void *arg)
 	peer_free(p);
 }
 
+/* --- a program that writes to what it sends ------------------------------- */
+
+struct scribbler {
+	uint8_t *p;
+	size_t len;
+	atomic_bool stop;
+	pthread_t thread;
+};
+
+static void *scribble(void *arg)
+{
+	struct scribbler *s = arg;
+	uint8_t v = 0;
+
+	while (!atomic_load(&s->stop))
+		memset(s->p, v++, s->len);
+	return NULL;
+}
+
+static void scribble_start(struct scribbler *s, struct peer *p)
+{
+	s->p = p->buf.p;
+	s->len = 4 * MTU;
+	atomic_init(&s->stop, false);
+	CHECK_EQ(pthread_create(&s->thread, NULL, scribble, s), 0);
+}
+
+static void scribble_end(struct scribbler *s)
+{
+	atomic_store(&s->stop, true);
+	CHECK_EQ(pthread_join(s->thread, NULL), 0);
+}
+
+/*
+ * What is in a packet was copied and summed at once: hear() looks at each ICRC.
+ * Requests, requests that are sent again, and READ responses.
+ */
+static void scribbled(const void *arg)
+{
+	unsigned int rounds = t_slow() > 1 ? 20 : 200, i, k;
+	struct peer *p = peer_new(arg);
+	uint32_t psn = p->e.conf.psn;
+	struct scribbler s;
+	uint8_t reth[16];
+	struct answer a;
+
+	scribble_start(&s, p);
+	for (i = 0; i < rounds; i++, psn = psn_add(psn, 3)) {
+		do_post(p, IBV_WR_SEND, i, 3 * MTU);
+		for (k = 0; k < 3; k++)
+			expect_request(p, k, psn_add(psn, k));
+		say_answer(p, ACKNOWLEDGE, psn, 0x60 | NAK_PSN, NULL, 0);
+		for (k = 0; k < 3; k++)
+			expect_request(p, k, psn_add(psn, k));
+		ack(p, psn_add(psn, 2));
+		EXPECT_WC(p->e.scq, i, IBV_WC_SUCCESS);
+	}
+	for (i = 0; i < rounds; i++, p->psn = psn_add(p->psn, 4)) {
+		put_reth(reth, (uintptr_t)p->buf.p, p->buf.mr->rkey, 4 * MTU);
+		say(p, READ_REQUEST, p->psn, reth, sizeof(reth), NULL, 0);
+		for (k = 0; k < 4; k++) {
+			a = next_answer(p);
+			CHECK_EQ(a.psn, psn_add(p->psn, k));
+			CHECK_EQ(a.length, MTU);
+		}
+	}
+	scribble_end(&s);
+	peer_free(p);
+}
+
 static const struct t_case cases[] = {
 	{ "acks", acks, &rc, 0 },
 	{ "sequence_nak", sequence_nak, &rc, 0 },
@@ -473,6 +546,8 @@ static const struct t_case cases[] = {
 	{ "read_depth", read_depth, &rc, 0 },
 	{ "sqd", sqd, &rc, 0 },
 	{ "many", many, &rc, 0 },
+	{ "scribbled", scribbled, &rc, 0 },
+	{ "scribbled6", scribbled, &rc6, 0 },
 };
 
 int main(int argc, char **argv)
