@@ -300,6 +300,31 @@ static void rnr_ends(const void *arg)
 	net_free(&n);
 }
 
+/*
+ * A READ that is asked for in parts: what is asked for again is a part of one of
+ * these, or the responder could not tell that it was allowed.  IBA 9.7.5.1.2.
+ */
+static void long_read(const void *arg)
+{
+	const struct one *one = arg;
+	struct cable_rule rule = { CABLE_DROP, one->packet, one->nth, 1 };
+	uint32_t len = 800 * KiB + 100;
+	struct net n;
+
+	cable_start(NULL);
+	net_new(&n, RC);
+	cable_set(&rule);
+	fill(n.theirs.p, len, 7);
+	memset(n.mine.p, 0x77, len + 64);
+	DO(&n.a, .opcode = IBV_WR_RDMA_READ, .laddr = n.mine.p, .len = len,
+	   .lkey = n.mine.mr->lkey, .raddr = (uintptr_t)n.theirs.p,
+	   .rkey = n.theirs.mr->rkey);
+	CHECK_EQ(cable_struck(), 1);
+	CHECK_EQ(filled(n.mine.p, len, 7), -1);
+	CHECK_EQ(only(n.mine.p + len, 64, 0x77), -1);
+	net_free(&n);
+}
+
 /* UC: the message is lost as a whole, the next one is not. */
 static void uc_loses(const void *arg)
 {
@@ -368,6 +393,13 @@ static void no_loss(const void *arg)
 
 static const struct one uc_send = { "", IBV_WR_SEND, UC_SEND_MIDDLE, 2 },
 	uc_write = { "", IBV_WR_RDMA_WRITE_WITH_IMM, UC_WRITE_MIDDLE, 2 };
+static const struct one long_reads[] = {
+	{ "", IBV_WR_RDMA_READ, READ_REQUEST, 2 },
+	{ "", IBV_WR_RDMA_READ, READ_FIRST, 2 },
+	{ "", IBV_WR_RDMA_READ, READ_MIDDLE, 10 },
+	{ "", IBV_WR_RDMA_READ, READ_MIDDLE, 60 },
+	{ "", IBV_WR_RDMA_READ, READ_LAST, 1 },
+};
 static const int none = 0, three = 3;
 static const enum ibv_wr_opcode op_send = IBV_WR_SEND,
 	op_write_imm = IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -411,6 +443,11 @@ static const struct t_case more[] = {
 	{ "rnr_is_waited_for", rnr, NULL, 0 },
 	{ "rnr_ends_send", rnr_ends, &op_send, 0 },
 	{ "rnr_ends_write_imm", rnr_ends, &op_write_imm, 0 },
+	{ "long_read_request", long_read, &long_reads[0], 0 },
+	{ "long_read_first", long_read, &long_reads[1], 0 },
+	{ "long_read_10th", long_read, &long_reads[2], 0 },
+	{ "long_read_60th", long_read, &long_reads[3], 0 },
+	{ "long_read_last", long_read, &long_reads[4], 0 },
 	{ "uc_loses_send", uc_loses, &uc_send, 0 },
 	{ "uc_loses_write_imm", uc_loses, &uc_write, 0 },
 };

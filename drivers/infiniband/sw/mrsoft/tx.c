@@ -313,17 +313,18 @@ static u32 room(const struct mrsoft_qp *qp)
 {
 	const struct mrsoft_tx *tx = &qp->wire->tx;
 	const struct mrsoft_msg *msg = qp->sq.msg;
-	u32 left, out = mrsoft_psn_diff(tx->next, tx->una);
+	u32 sent, out = mrsoft_psn_diff(tx->next, tx->una);
 
 	if (tx->rnr || is_behind(msg, tx->next))
 		return 0;
-	left = msg->packets - packets_before(msg, tx->next);
 	if (msg->op->kind != MRSOFT_OP_READ)
 		return qp->type == IB_QPT_UC || out < WINDOW ? 1 : 0;
 	/* The next chunk is asked for early if the peer takes two. */
 	if (out && (out > READ_CHUNK / 2 || qp->attr.max_rd_atomic < 2))
 		return 0;
-	return min(left, READ_CHUNK);
+	/* What is asked for again is the rest of one request, IBA 9.7.5.1.2. */
+	sent = packets_before(msg, tx->next);
+	return min(msg->packets - sent, READ_CHUNK - sent % READ_CHUNK);
 }
 
 static enum mrsoft_status send_one(struct mrsoft_qp *qp, u32 n, u32 bytes)
