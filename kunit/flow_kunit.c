@@ -1102,6 +1102,40 @@ static void flow_both_ways(struct kunit *test)
 				eng->end[1 - k].qp.resp.psn);
 }
 
+/* A path on which nothing happens until it is run a second time. */
+static int idle_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
+{
+	if (qp->sq.stage == MRSOFT_SQ_BEGUN)
+		return 0;
+	qp->sq.stage = MRSOFT_SQ_BEGUN;
+	/* somebody posts after this looked at the queue, before it rests */
+	mrsoft_sq_doorbell(qp);
+	mrsoft_sq_wait(qp, NSEC_PER_SEC * 3600, true);
+	return -EINPROGRESS;
+}
+
+static void idle_abort(struct mrsoft_qp *qp)
+{
+}
+
+static const struct mrsoft_path_ops idle_path = {
+	.name	= "idle",
+	.run	= idle_run,
+	.abort	= idle_abort,
+};
+
+/* A wait that a post ends is not begun over the head of one. */
+static void flow_post_before_wait(struct kunit *test)
+{
+	struct engine *eng = engine_create(test, IB_QPT_RC);
+	struct end *a = &eng->end[0];
+
+	a->qp.path = &idle_path;
+	KUNIT_ASSERT_EQ(test, post_send(a, &(struct post){
+		.op = IB_WR_SEND, .wr_id = 1, .flags = SIG }), 0);
+	expect_send(a, 1, IB_WC_SUCCESS);
+}
+
 static struct kunit_case flow_cases[] = {
 	KUNIT_CASE_PARAM(flow_rnr_wait, wait_gen_params),
 	KUNIT_CASE(flow_rnr_forever),
@@ -1131,6 +1165,7 @@ static struct kunit_case flow_cases[] = {
 	KUNIT_CASE(flow_port_flaps_uc),
 	KUNIT_CASE(flow_datagram_order),
 	KUNIT_CASE(flow_both_ways),
+	KUNIT_CASE(flow_post_before_wait),
 	{}
 };
 

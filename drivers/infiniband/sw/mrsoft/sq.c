@@ -389,7 +389,7 @@ bool mrsoft_sq_charge(struct mrsoft_qp *qp, u64 bytes)
  * mrsoft_sq_wait - let the queue rest
  * @qp: runner, which leaves with -EINPROGRESS after this
  * @ns: for how long
- * @posts: a post ends it as well
+ * @posts: a post ends it as well; one that came since the run began does so too
  *
  * Context: process, runner only.
  */
@@ -399,7 +399,11 @@ void mrsoft_sq_wait(struct mrsoft_qp *qp, u64 ns, bool posts)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sq->lock, flags);
-	if (!sq->stopped && !sq->news) {
+	if (sq->news || (posts && sq->again)) {
+		/* look again instead, once */
+		sq->news = false;
+		sq->again = true;
+	} else if (!sq->stopped) {
 		sq->waiting = true;
 		sq->posts = posts;
 		hrtimer_start(&sq->timer, ns_to_ktime(ns), HRTIMER_MODE_REL);
