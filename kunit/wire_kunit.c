@@ -8,6 +8,7 @@
  * rest.
  */
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <linux/if_vlan.h>
 #include <linux/module.h>
 
@@ -902,6 +903,54 @@ static void wire_replay_newest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, find(replay, ATOMIC, 77), 3ll);
 }
 
+/* --- end ------------------------------------------------------------------ */
+
+struct closing {
+	struct work_struct work;
+	struct mrsoft_qp qp;
+};
+
+static void close_fn(struct work_struct *work)
+{
+	mrsoft_rx_close(&container_of(work, struct closing, work)->qp);
+}
+
+/*
+ * A packet that found its queue open, and is in it only after the queue was closed:
+ * close is not over before, and does not leave it there for the next connection.
+ */
+static void wire_close_late(struct kunit *test)
+{
+	struct closing *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct sk_buff *skb = alloc_skb(64, GFP_KERNEL);
+	struct workqueue_struct *wq;
+	struct sk_buff_head *list;
+	int i;
+
+	wq = alloc_workqueue("mrsoft-kunit", WQ_UNBOUND, 0);
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	KUNIT_ASSERT_EQ(test, mrsoft_rx_make(&c->qp), 0);
+	list = &c->qp.wire->acks;
+	WRITE_ONCE(c->qp.wire->open, true);
+	INIT_WORK(&c->work, close_fn);
+
+	/* as enqueue() does; on one CPU close has no chance to come early */
+	spin_lock_bh(&list->lock);
+	queue_work(wq, &c->work);
+	for (i = 0; i < 1000 && READ_ONCE(c->qp.wire->open); i++)
+		mdelay(1);
+	mdelay(20);
+	__skb_queue_tail(list, skb);
+	spin_unlock_bh(&list->lock);
+
+	destroy_workqueue(wq);
+	KUNIT_EXPECT_EQ(test, skb_queue_len(list), 0u);
+	mrsoft_rx_close(&c->qp);
+	mrsoft_rx_free(&c->qp);
+}
+
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_opcodes),
 	KUNIT_CASE_PARAM(wire_wr_opcodes, wr_gen_params),
@@ -922,6 +971,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(wire_replay_middle),
 	KUNIT_CASE(wire_replay_depth),
 	KUNIT_CASE(wire_replay_newest),
+	KUNIT_CASE(wire_close_late),
 	{}
 };
 

@@ -368,6 +368,17 @@ void mrsoft_rx_open(struct mrsoft_qp *qp)
 	WRITE_ONCE(wire->open, true);
 }
 
+/*
+ * Who takes the lock after this sees the queue closed.  skb_queue_purge() does not
+ * take it when the queue looks empty, while somebody may be about to fill it.
+ */
+static void purge(struct sk_buff_head *list)
+{
+	spin_lock_bh(&list->lock);
+	__skb_queue_purge(list);
+	spin_unlock_bh(&list->lock);
+}
+
 /**
  * mrsoft_rx_close - no packet comes and none is worked on
  * @qp: its send queue is stopped; with qp->verbs held, or being destroyed
@@ -380,10 +391,9 @@ void mrsoft_rx_close(struct mrsoft_qp *qp)
 
 	if (!wire)
 		return;
-	/* Who takes the lock of a queue after the purge sees it closed. */
 	WRITE_ONCE(wire->open, false);
-	skb_queue_purge(&wire->reqs);
-	skb_queue_purge(&wire->acks);
+	purge(&wire->reqs);
+	purge(&wire->acks);
 	/*
 	 * Ends: a turn is bounded, and nothing in it waits for a peer or a page.
 	 * One that starts later sees it closed.
