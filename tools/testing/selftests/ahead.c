@@ -122,6 +122,27 @@ static void rnr_nak(const void *arg)
 	peer_free(p);
 }
 
+/* During that wait nothing else is asked for again, and nothing prolongs it. */
+static void nak_in_rnr_wait(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn, i;
+
+	OK(end_to(&p->e, IBV_QPS_RESET));
+	/* 2 hours: the wait ends before that */
+	p->e.conf.timeout = 31;
+	p->e.conf.retry_cnt = 0;
+	peer_again(p);
+	psn = sends_out(p);
+	say_answer(p, ACKNOWLEDGE, psn, 0x20 | 20, NULL, 0);
+	say_answer(p, ACKNOWLEDGE, psn, 0x60 | NAK_PSN, NULL, 0);
+	for (i = 0; i < N; i++)
+		expect_request(p, SEND_ONLY, psn_add(psn, i));
+	ack(p, psn_add(psn, N - 1));
+	expect_done(p, 0, N);
+	peer_free(p);
+}
+
 /* Refused in the middle: its error, and a flush of each behind it. */
 static void refused(const void *arg)
 {
@@ -291,6 +312,34 @@ static void lost_response(const void *arg)
 	say_answer(p, ATOMIC_ACKNOWLEDGE, psn_add(psn, 3), 0x1f, NULL, 0);
 	ack(p, psn_add(psn, 4));
 	expect_done(p, 3, 5);
+	expect_quiet(p);
+	peer_free(p);
+}
+
+/*
+ * A late answer to what was sent before a time-out does not use up the retry that
+ * the time-out has left.
+ */
+static void straggler(const void *arg)
+{
+	struct peer *p = peer_new(arg);
+	uint32_t psn;
+
+	OK(end_to(&p->e, IBV_QPS_RESET));
+	p->e.conf.retry_cnt = 1;
+	peer_again(p);
+	psn = p->e.conf.psn;
+	do_post(p, IBV_WR_RDMA_READ, 0, 8);
+	do_post(p, IBV_WR_SEND, 1, 8);
+	expect_request(p, READ_REQUEST, psn);
+	expect_request(p, SEND_ONLY, psn_add(psn, 1));
+	/* the time-out */
+	expect_request(p, READ_REQUEST, psn);
+	expect_request(p, SEND_ONLY, psn_add(psn, 1));
+	ack(p, psn_add(psn, 1));
+	read_response(p, psn, 3);
+	ack(p, psn_add(psn, 1));
+	expect_done(p, 0, 2);
 	expect_quiet(p);
 	peer_free(p);
 }
@@ -534,12 +583,14 @@ static const struct t_case cases[] = {
 	{ "acks", acks, &rc, 0 },
 	{ "sequence_nak", sequence_nak, &rc, 0 },
 	{ "rnr_nak", rnr_nak, &rc, 0 },
+	{ "nak_in_rnr_wait", nak_in_rnr_wait, &rc, 0 },
 	{ "refused", refused, &rc, 0 },
 	{ "silence", silence, &rc, 0 },
 	{ "own_error", own_error, &rc, 0 },
 	{ "dereg", dereg, &rc, 0 },
 	{ "mixture", mixture, &rc, 0 },
 	{ "lost_response", lost_response, &rc, 0 },
+	{ "straggler", straggler, &rc, 0 },
 	{ "wrong_response", wrong_response, &rc, 0 },
 	{ "refused_behind_read", refused_behind_read, &rc, 0 },
 	{ "fence", fence, &rc, 0 },

@@ -496,8 +496,9 @@ static int hear_nak(struct mrsoft_qp *qp, u8 code, enum ib_wc_status *status)
 		[MRSOFT_NAK_REM_OP]	= MRSOFT_S_REM_OP,
 	};
 
+	/* an RNR wait ends with a try anyway */
 	if (code == MRSOFT_NAK_PSN)
-		return retry(qp, status);
+		return tx_of(qp)->rnr ? -EINPROGRESS : retry(qp, status);
 	/* reserved codes: the peer will not answer otherwise */
 	*status = mrsoft_status_to_wc(code < ARRAY_SIZE(answers) ?
 				      answers[code] : MRSOFT_S_REM_OP);
@@ -682,7 +683,8 @@ static int look_at_clock(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	}
 	if (qp->type == IB_QPT_UC || tx->una == tx->next)
 		return -EINPROGRESS;
-	tx->gap = false;
+	/* what comes now may be old news: it uses up no second retry */
+	tx->gap = true;
 	if (tx->backoff < MAX_BACKOFF)
 		tx->backoff++;
 	return retry(qp, status);

@@ -51,7 +51,7 @@ static inline struct mrsoft_packet *mrsoft_packet(struct sk_buff *skb)
  * @high: one behind the highest PSN that was ever sent
  * @due: when the time-out, or the RNR wait, ends
  * @rnr: @due ends an RNR wait
- * @gap: a lost response was asked for again, stragglers are not heard
+ * @gap: what was lost was asked for again, stragglers do not show another loss
  * @backoff: time-outs in a row
  * @route: where it goes
  *
