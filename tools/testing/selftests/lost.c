@@ -400,6 +400,7 @@ static const struct one long_reads[] = {
 	{ "", IBV_WR_RDMA_READ, READ_MIDDLE, 60 },
 	{ "", IBV_WR_RDMA_READ, READ_LAST, 1 },
 };
+
 static const int none = 0, three = 3;
 static const enum ibv_wr_opcode op_send = IBV_WR_SEND,
 	op_write_imm = IBV_WR_RDMA_WRITE_WITH_IMM;
