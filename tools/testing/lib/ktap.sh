@@ -4,11 +4,13 @@
 # ktap.sh - how a suite reports, in a guest or on the host
 #
 # The report is KTAP in $MRSOFT_RESULTS/NAME.ktap and, for the eye, on standard
-# output.  Without its plan line, the last, the suite has failed.
+# output with the seconds since the result before.  Without its plan line, the last,
+# the suite has failed.
 
 t_count=0
 t_failures=0
 t_file=/dev/stdout
+t_last=${EPOCHREALTIME/./}
 
 # MRSOFT_SUITE: the name of this run of the suite, if it has one of its own
 t_plan_start()
@@ -29,10 +31,21 @@ t_note()
 	t_line "# $*"
 }
 
+# t_result TEXT... - a line of the report with its time
+t_result()
+{
+	local now=${EPOCHREALTIME/./}
+
+	echo "$*" >>"$t_file"
+	printf '%s  (%d.%d s)\n' "$*" $(((now - t_last) / 1000000)) \
+		$(((now - t_last) / 100000 % 10))
+	t_last=$now
+}
+
 t_ok()
 {
 	t_count=$((t_count + 1))
-	t_line "ok $t_count $1"
+	t_result "ok $t_count $1"
 }
 
 # t_fail NAME [WHY]
@@ -41,14 +54,14 @@ t_fail()
 	t_count=$((t_count + 1))
 	t_failures=$((t_failures + 1))
 	[ -z "${2:-}" ] || t_note "$2"
-	t_line "not ok $t_count $1"
+	t_result "not ok $t_count $1"
 }
 
 # t_skip NAME REASON - counts as a failure unless accepted-skips lists it.
 t_skip()
 {
 	t_count=$((t_count + 1))
-	t_line "ok $t_count $1 # SKIP $2"
+	t_result "ok $t_count $1 # SKIP $2"
 }
 
 # t_run NAME TIMEOUT CMD... - CMD must exit 0 within TIMEOUT seconds.  CMD may
