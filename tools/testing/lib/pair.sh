@@ -16,13 +16,7 @@ pair_start()
 	# a suite that was ended by its time-out may have left them
 	del_link $PAIR_DEV 2>/dev/null
 	ip link del pairnet 2>/dev/null
-	umount /etc/libibverbs.d 2>/dev/null
-	# Two processes for each case, and each would load a dozen libraries for
-	# hardware first; the suite devinfo has them all.
-	mkdir -p /tmp/pair-providers &&
-		cp /etc/libibverbs.d/rxe.driver /tmp/pair-providers &&
-		mount --bind /tmp/pair-providers /etc/libibverbs.d || return 1
-	load_mrsoft &&
+	only_our_provider && load_mrsoft &&
 		make_dummy pairnet 10.9.0.1/24 fd09::1/64 &&
 		ip link set pairnet mtu 9000 &&
 		add_link $PAIR_DEV pairnet &&
@@ -54,7 +48,7 @@ pair_end()
 	t_run link_del 40 del_link $PAIR_DEV
 	t_run unload 40 unload_mrsoft
 	ip link del pairnet
-	umount /etc/libibverbs.d
+	all_providers
 }
 
 # pair CASE SECONDS PATTERN CMD... - CMD -p PORT as a server, CMD -p PORT
