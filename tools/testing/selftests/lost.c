@@ -464,16 +464,19 @@ int main(int argc, char **argv)
 {
 	static struct t_case cases[ACCIDENTS + ARRAY_SIZE(more)];
 	static char names[ACCIDENTS][32];
-	size_t i, n = ARRAY_SIZE(accidents);
+	size_t i, count = 0, n = ARRAY_SIZE(accidents);
 
 	if (!getenv("CABLE_A"))
 		return t_main(argc, argv, plain, ARRAY_SIZE(plain));
 	for (i = 0; i < ACCIDENTS; i++) {
+		/* a slow machine: two accidents for each packet, in turn */
+		if (t_slow() > 1 && (i / n + i % n) % 2)
+			continue;
 		snprintf(names[i], sizeof(names[i]), "%s_%s",
 			 accidents[i % n].name, ones[i / n].name);
-		cases[i] = (struct t_case){ names[i], accidents[i % n].fn,
-					    &ones[i / n], 0 };
+		cases[count++] = (struct t_case){ names[i], accidents[i % n].fn,
+						  &ones[i / n], 0 };
 	}
-	memcpy(cases + ACCIDENTS, more, sizeof(more));
-	return t_main(argc, argv, cases, ARRAY_SIZE(cases));
+	memcpy(cases + count, more, sizeof(more));
+	return t_main(argc, argv, cases, count + ARRAY_SIZE(more));
 }

@@ -7,7 +7,9 @@
 #
 # and once without the cable in between, where nothing may be sent twice.
 #
-# machines: uml-plain
+# A slow machine has two of the four accidents for each packet.
+#
+# machines: uml-plain uml-kasan
 # fast: no
 # timeout: 400
 
