@@ -99,7 +99,7 @@ host_link()
 # joins (selftests/cable.c)
 hosts_start()
 {
-	load_mrsoft || return 1
+	only_our_provider && load_mrsoft || return 1
 	[ "$HOST0_TYPE$HOST1_TYPE" = mrsoftmrsoft ] || modprobe rdma_rxe ||
 		return 1
 	ip netns add ns0 && ip netns add ns1 || return 1
@@ -128,6 +128,7 @@ hosts_end()
 	ip link del v0 2>/dev/null
 	ip netns del ns0
 	ip netns del ns1
+	all_providers
 	# the far ends are gone with the namespaces
 	! ip link show va >/dev/null 2>&1
 }
@@ -139,10 +140,12 @@ listener_on()
 }
 
 # between SERVER CMD... - CMD on host SERVER, and as its client on the other; it
-# finds device and GID index in DEV and GID, and gets the server's address
+# finds device and GID index in DEV and GID, and gets the server's address.
+# ON_PORT: the TCP port, where several run at once
 between()
 {
-	local server=$1 client=$((1 - $1)) port=$((20000 + RANDOM % 10000))
+	local server=$1 client=$((1 - $1))
+	local port=${ON_PORT:-$((20000 + RANDOM % 10000))}
 	local pid rc=0
 
 	shift
