@@ -72,6 +72,26 @@ cases_perftest()
 		-n 50
 }
 
+# few_pingpong SERVER - one of each service, for a slow machine
+few_pingpong()
+{
+	t_run rc.1 120 pingpong "$1" rc -n 5 -s 1 -r 5
+	t_run rc.20001 120 pingpong "$1" rc -n 5 -s 20001 -r 5
+	t_run uc.4097 120 pingpong "$1" uc -n 5 -s 4097 -r 5
+	t_run ud.2048 120 pingpong "$1" ud -n 5 -s 2048 -r 5
+}
+
+# few_perftest SERVER - one of each operation
+few_perftest()
+{
+	local tool
+
+	for tool in ib_write_bw ib_read_bw ib_send_bw; do
+		t_run "$tool" 120 perftest "$1" $tool -s 20000 -n 10
+	done
+	t_run ib_atomic_bw 120 perftest "$1" ib_atomic_bw -n 10
+}
+
 # No packet was wrong.  Some may have been sent again: the tools' time-out is 67 ms,
 # and a busy machine may be slower (lost.c has one that counts them).
 no_refusals()
