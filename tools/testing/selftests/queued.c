@@ -2,7 +2,7 @@
 /*
  * queued.c - a process whose packets wait in the queue of a netdev
  *
- *	queued DEVICE PEER	PEER is an IPv4 address
+ *	queued DEVICE GID PEER	index of its GID; PEER is an IPv4 address
  *
  * Connects, says "connected", and waits for a line of input.  Then it sends on RC
  * and UD, says "posted", and waits for another.  Then each destroy must succeed,
@@ -49,11 +49,13 @@ int main(int argc, char **argv)
 	struct buf buf;
 	struct ctx *c;
 
-	if (argc != 3)
+	if (argc != 4)
 		return 2;
 	c = ctx_open(argv[1]);
-	connect_to(&rc, c, RC, argv[2]);
-	connect_to(&ud, c, UD, argv[2]);
+	/* a VLAN above the port may have the first of the table */
+	c->gid_index = atoi(argv[2]);
+	connect_to(&rc, c, RC, argv[3]);
+	connect_to(&ud, c, UD, argv[3]);
 	buf = buf_new(c->pd, LEN, REMOTE_ALL);
 	say_and_wait("connected");
 	write.laddr = send.laddr = buf.p;

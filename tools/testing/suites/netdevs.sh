@@ -8,6 +8,9 @@
 #
 # v0 and v1 are of the kind in question, p0 and p1 a veth pair.
 #
+# uml-kasan: each kind with two cases of traffic, and the events of one family.
+# uml-lockdep: those events alone.
+#
 # machines: uml-plain
 # fast: no
 # timeout: 600
@@ -20,6 +23,9 @@
 . "$(dirname "$0")/../lib/hosts-cases.sh"
 
 SYS=/sys/class/infiniband
+# not all families and services
+FEW=
+[ "$MRSOFT_MACHINE" = uml-plain ] || FEW=1
 
 # both CMD... - with N of host 0 and 1 as the last argument
 both()
@@ -175,23 +181,42 @@ travels()
 	done
 }
 
-# cases_traffic NAME NETDEV - of $families; messages have several packets where they
-# can
+# case_KIND FAMILY NAME NETDEV - messages have several packets where they can
+case_rc()
+{
+	FAMILY=$1 t_run "$2.$1.rc" 60 travels "$3" 50 \
+		pingpong 0 rc -n 10 -s 20001 -m 4096
+}
+
+case_uc()
+{
+	FAMILY=$1 t_run "$2.$1.uc" 60 travels "$3" 200 \
+		pingpong 1 uc -n 10 -s 20001
+}
+
+case_ud()
+{
+	FAMILY=$1 t_run "$2.$1.ud" 60 travels "$3" 20 \
+		pingpong 1 ud -n 20 -s 2000
+}
+
+# cases_traffic NAME NETDEV - RC of all $families, UC of the first and UD of the last
+# address; a veth pair has all of them
 cases_traffic()
 {
-	local family name
+	local family first=${families%% *} last=${families% ll}
 
+	last=${last##* }
 	for family in $families; do
-		name=$1.$family
-		FAMILY=$family t_run "$name.rc" 60 travels "$2" 50 \
-			pingpong 0 rc -n 10 -s 20001 -m 4096
-		# one way to each address is enough
-		[ "$family" != ll ] || [ "$families" = ll ] || continue
-		FAMILY=$family t_run "$name.uc" 60 travels "$2" 200 \
-			pingpong 1 uc -n 10 -s 20001
-		FAMILY=$family t_run "$name.ud" 60 travels "$2" 20 \
-			pingpong 1 ud -n 20 -s 2000
+		[ -n "$FEW" ] && [ "$family" != "$first" ] ||
+			case_rc "$family" "$@"
 	done
+	[ -n "$FEW" ] || case_uc "$first" "$@"
+	case_ud "$last" "$@"
+	if [ -z "$FEW" ] && [ "$1" = veth ]; then
+		case_ud "$first" "$@"
+		case_uc "$last" "$@"
+	fi
 }
 
 # a kind of netdev between two hosts: kind KIND NETDEV [FAMILIES [MORE-CASES...]]
@@ -267,15 +292,16 @@ vlan_link()
 
 cases_vlan_above()
 {
-	local family
+	local family datagrams=${families% ll}
 
+	[ -z "$FEW" ] || datagrams=4
 	t_run vlan_above.start 40 vlans_above || return
 	export NET4=10.5.0 NET6=fd05: LL_NETDEV=v%.5
 	for family in 4 6 ll; do
 		FAMILY=$family t_run "vlan_above.$family.rc" 60 tagged 5 \
 			pingpong 1 rc -n 10 -s 20001
 	done
-	for family in 4 6; do
+	for family in $datagrams; do
 		FAMILY=$family t_run "vlan_above.$family.uc" 60 tagged 5 \
 			pingpong 1 uc -n 10 -s 20001
 		FAMILY=$family t_run "vlan_above.$family.ud" 60 tagged 5 \
@@ -415,7 +441,7 @@ second_gids()
 		NET4=10.9.0 NET6=fd09: has_gids 1 4 6
 }
 
-# the address of one side of QP a goes: a gives up, b lives on
+# the address of one side of QP a goes: a gives up, b lives on, and goes on below
 address_removed()
 {
 	local n=$1
@@ -423,10 +449,9 @@ address_removed()
 	second_gids && NET4=10.9.0 NET6=fd09: traffic a $SHORT &&
 		traffic b $LONG && runs a || return 1
 	second_address del "$n"
-	gives_up a && wait_for 10 no_gid "$n" && goes_on && runs b &&
-		traffic_end b || return 1
+	gives_up a && wait_for 10 no_gid "$n" && goes_on && runs b || return 1
 	second_address add "$n" && second_gids &&
-		NET4=10.9.0 NET6=fd09: traffic c $LONG && traffic_end c
+		NET4=10.9.0 NET6=fd09: pingpong 0 rc -n 10 -s 20001
 }
 
 # it comes back before the QP gives up
@@ -447,6 +472,8 @@ v4 = dict(zip(*lines))
 v6 = dict(line.split() for line in open("/proc/net/snmp6"))
 print(int(v4[name]) + int(v6["Ip6" + name]))' "$2"
 }
+
+# --- to QP b of address_removed
 
 # packets of host 0 that did not fit the netdev
 too_long()
@@ -469,12 +496,11 @@ mtu_lowered()
 {
 	local before
 
-	traffic a $LONG || return 1
 	before=$(too_long)
 	on 0 ip link set v0 mtu 1500
 	active_mtu 1024 && wait_for 20 more_too_long "$before" || return 1
 	on 0 ip link set v0 mtu $HOST_MTU
-	active_mtu 4096 && goes_on && runs a && traffic_end a || return 1
+	active_mtu 4096 && goes_on && runs b || return 1
 	[ "$(ip_count 1 ReasmReqds)" = 0 ]
 }
 
@@ -487,12 +513,11 @@ is_down()
 # the loss of its carrier
 carrier_short()
 {
-	traffic a $LONG || return 1
 	on "$1" ip link set "v$1" down
 	wait_for 10 is_down h0 && wait_for 10 is_down h1 || return 1
 	on "$1" ip link set "v$1" up
 	wait_for 10 is_active h0 && wait_for 10 is_active h1 && goes_on &&
-		runs a && traffic_end a
+		runs b
 }
 
 carrier_long()
@@ -503,17 +528,15 @@ carrier_long()
 	on 1 ip link set v1 up
 	has_event PORT_ACTIVE && wait_for 10 is_active h1 || return 1
 	watch_end
-	traffic b $LONG && traffic_end b
+	pingpong 0 rc -n 10 -s 20001
 }
 
 renamed()
 {
-	traffic a $LONG || return 1
 	on 0 ip link set v0 name w0 || return 1
 	on 0 rdma link show h0/1 | grep -w 'netdev w0' && goes_on || return 1
 	on 0 ip link set w0 name v0
-	on 0 rdma link show h0/1 | grep -w 'netdev v0' && goes_on && runs a &&
-		traffic_end a
+	on 0 rdma link show h0/1 | grep -w 'netdev v0' && goes_on && runs b
 }
 
 quiet()
@@ -531,7 +554,7 @@ moved()
 	watch_end
 	traffic_end a && quiet || return 1
 	on 1 ip link set w0 netns ns0 name v0 && addresses 0 && link 0 &&
-		traffic b $LONG && traffic_end b
+		pingpong 0 rc -n 10 -s 20001
 }
 
 # --- 30 seconds in a queue --------------------------------------------------------
@@ -554,8 +577,8 @@ queued()
 
 	rm -f /tmp/go
 	mkfifo /tmp/go
-	ip netns exec ns0 timeout 20 "$MRSOFT_BIN/queued" h0 10.0.0.2 \
-		</tmp/go >/tmp/queued 2>&1 &
+	ip netns exec ns0 timeout 20 "$MRSOFT_BIN/queued" h0 \
+		"$(host_gid 0)" 10.0.0.2 </tmp/go >/tmp/queued 2>&1 &
 	pid=$!
 	exec 9>/tmp/go
 	# its ARP is over when the wire gets slow
@@ -598,21 +621,23 @@ second_addresses()
 
 cases_events()
 {
-	local family n
+	local family n hosts="0 1"
 
+	[ -z "$FEW" ] || hosts=1
 	t_run events.start 20 second_addresses || return
 	# which side it happens to differs with the family, to keep this short
-	for n in 0 1; do
+	for n in $hosts; do
 		family=$((n ? 6 : 4))
 		export FAMILY=$family
-		t_run "address_removed.$family" 80 address_removed $n
 		t_run "address_returns.$family" 80 address_returns $((1 - n))
+		t_run "address_removed.$family" 80 address_removed $n
 		t_run "carrier_short.$family" 80 carrier_short $n
 		t_run "mtu_lowered.$family" 80 mtu_lowered
+		[ $n = 0 ] || t_run renamed 80 renamed
+		t_run "traffic_end.$family" 20 traffic_end b
 	done
 	unset FAMILY
 	t_run carrier_long 80 carrier_long
-	t_run renamed 80 renamed
 	t_run moved 80 moved
 	t_run queued 60 queued
 	t_run fast_wire 10 fast_wire
@@ -723,7 +748,11 @@ cases_veth()
 
 t_plan_start netdevs
 t_run load 60 load_mrsoft
-kinds
-one_host
+if [ "$MRSOFT_MACHINE" = uml-lockdep ]; then
+	kind veth v% "4 6 ll" cases_events
+else
+	kinds
+	one_host
+fi
 t_run unload 40 unload_mrsoft
 t_done
