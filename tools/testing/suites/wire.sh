@@ -6,7 +6,7 @@
 # On slow machines few sizes, few messages, one perftest of each operation; in a
 # virtual machine none, which interop.sh has.
 #
-# machines: uml-plain vm-6.1
+# machines: uml-plain uml-kasan vm-6.1
 # fast: no
 # timeout: 500
 
@@ -16,6 +16,10 @@
 . "$(dirname "$0")/../lib/hosts.sh"
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/hosts-cases.sh"
+
+# messages of a pingpong
+N=1000
+[ "$MRSOFT_MACHINE" = uml-plain ] || N=50
 
 # how the path is chosen is seen and set in sysfs
 path_attribute()
@@ -111,7 +115,7 @@ time.sleep(60)' &
 no_ipv6()
 {
 	on 0 sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 || return 1
-	pingpong 1 rc -s 5000
+	pingpong 1 rc -s 5000 -n $N
 }
 
 # --- netdevs that go while packets are under way ---------------------------------
@@ -177,14 +181,14 @@ uml-*)
 	few_pingpong 1
 	;;
 esac
-FAMILY=6 t_run ipv6 60 pingpong 1 rc -s 10000
-FAMILY=6 t_run ipv6.ud 60 pingpong 1 ud -s 1000
+FAMILY=6 t_run ipv6 60 pingpong 1 rc -s 10000 -n $N
+FAMILY=6 t_run ipv6.ud 60 pingpong 1 ud -s 1000 -n $N
 t_run no_refusals 20 no_refusals
 t_run drv_path 60 drv_path
 t_run local_only 60 local_only
 t_run port_follows_device 30 port_follows_device
 t_run port_taken 60 port_taken
-t_run after_that 60 pingpong 0 rc -s 5000
+t_run after_that 60 pingpong 0 rc -s 5000 -n $N
 t_run no_ipv6 60 no_ipv6
 t_run kill_with_slow_wire 60 kill_with_slow_wire
 t_run netdev_goes 40 netdev_goes
