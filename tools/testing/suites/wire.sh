@@ -51,17 +51,26 @@ drv_path()
 	return $rc
 }
 
+# h0 says at once that a QP cannot have that peer
+refuses_peer()
+{
+	local rc=0
+
+	# shellcheck disable=SC2016 # for the inner shell
+	between 1 bash -c 'ibv_rc_pingpong -d $DEV -g $GID -p $PORT "$@"' x \
+		>/tmp/refused 2>&1 && rc=1
+	cat /tmp/refused
+	grep -q 'Failed to modify QP to RTR' /tmp/refused || rc=1
+	return $rc
+}
+
 # told to stay local, the device refuses a peer that is not
 local_only()
 {
-	local rc=0 out
+	local rc=0
 
 	echo local >/sys/class/infiniband/h0/path
-	between 1 bash -c 'ibv_rc_pingpong -d $DEV -g $GID -p $PORT "$@"' x \
-		>/tmp/local-only 2>&1 && rc=1
-	out=$(cat /tmp/local-only)
-	echo "$out"
-	grep -q 'Failed to modify QP to RTR' <<<"$out" || rc=1
+	refuses_peer || rc=1
 	echo auto >/sys/class/infiniband/h0/path
 	return $rc
 }
@@ -102,6 +111,7 @@ time.sleep(60)' &
 	[ "$(cat /sys/class/infiniband/h0/wire)" = off ] || rc=1
 	wait_for 10 host_gid 0 || rc=1
 	on 0 "$(dirname "$0")/../lib/pingpong-self" h0 "$(host_gid 0)" || rc=1
+	refuses_peer || rc=1
 	! echo on >/sys/class/infiniband/h0/wire 2>/dev/null || rc=1
 	kill $pid
 	wait $pid 2>/dev/null
