@@ -24,6 +24,13 @@ listens()
 	rdma resource show cm_id | grep -E "LISTEN .*:$1( |$)"
 }
 
+# serve CMD... - on host 1; killing $pid kills it
+serve()
+{
+	(exec ip netns exec ns1 timeout 60 "$@") >/tmp/cm-server 2>&1 &
+	pid=$!
+}
+
 # cm SERVER... -- CLIENT... - both end with status 0
 cm()
 {
@@ -34,8 +41,7 @@ cm()
 		shift
 	done
 	shift
-	on 1 timeout 60 "${cmd[@]}" >/tmp/cm-server 2>&1 &
-	pid=$!
+	serve "${cmd[@]}"
 	wait_for 10 listens $port >/dev/null || rc=1
 	[ $rc -ne 0 ] || on $from timeout 60 "$@" || rc=1
 	[ $rc -eq 0 ] || kill $pid 2>/dev/null
@@ -68,9 +74,7 @@ rcopy_file()
 
 	rm -rf /tmp/rcopy && mkdir /tmp/rcopy &&
 		head -c 20000000 /dev/urandom >/tmp/rcopy/file || return 1
-	(cd /tmp/rcopy && exec ip netns exec ns1 timeout 60 rcopy -p $port) \
-		>/tmp/cm-server 2>&1 &
-	pid=$!
+	serve sh -c "cd /tmp/rcopy && exec rcopy -p $port"
 	wait_for 10 listens $port >/dev/null &&
 		on $from timeout 60 rcopy /tmp/rcopy/file \
 			$server:/tmp/rcopy/copy -p $port &&
@@ -85,8 +89,7 @@ times()
 {
 	local pid rc=0
 
-	on 1 timeout 60 cmtime -p $port -c 100 >/tmp/cm-server 2>&1 &
-	pid=$!
+	serve cmtime -p $port -c 100
 	wait_for 10 listens $port >/dev/null &&
 		on $from timeout 60 cmtime -p $port -c 100 -s $server || rc=1
 	kill $pid 2>/dev/null
@@ -98,8 +101,7 @@ perftest_cm()
 {
 	local pid rc=0
 
-	on 1 timeout 60 "$@" -F -R -d h1 -p $port >/tmp/cm-server 2>&1 &
-	pid=$!
+	serve "$@" -F -R -d h1 -p $port
 	wait_for 10 listens $port >/dev/null || rc=1
 	[ $rc -ne 0 ] || on $from timeout 60 "$@" -F -R -d h$from -p $port \
 		$server || rc=1
@@ -114,6 +116,11 @@ run()
 {
 	port=$((port + 1))
 	t_run "$1" 90 "${@:2}"
+}
+
+no_ids()
+{
+	! rdma resource show cm_id | grep .
 }
 
 tools()
@@ -150,6 +157,7 @@ t_ktap calls 150 ip netns exec ns1 "$MRSOFT_BIN/cm"
 t_run path 5 sh -c 'echo wire >/sys/class/infiniband/h1/path'
 t_ktap calls_wire 150 ip netns exec ns1 "$MRSOFT_BIN/cm"
 # nothing may be left, whoever ended how
+t_run no_ids 20 wait_for 10 no_ids
 t_run end 60 hosts_end
 t_run unload 40 unload_mrsoft
 t_done

@@ -8,7 +8,7 @@
 # Either requests or answers are lost: with a tenth of both gone, a fifth of all tries
 # fail, and of so many messages one would now and then fail in all its eight.
 #
-# machines: uml-plain uml-lockdep
+# machines: uml-plain
 # fast: no
 # timeout: 500
 

@@ -736,15 +736,15 @@ kinds()
 	kind vlan v% ll
 	kind macvlan p%
 	kind tap v%
+	kind bridge p% "4 6 ll" cases_bridge
+	kind tun v% "4 6"
 	few_kinds
 }
 
-# those that have more cases, and one without a link layer
+# where most happens to a netdev
 few_kinds()
 {
-	kind bridge p% "4 6 ll" cases_bridge
 	kind bond p% "4 6 ll" cases_bond
-	kind tun v% "4 6"
 	kind veth v% "4 6 ll" cases_veth
 }
 

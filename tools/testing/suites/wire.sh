@@ -3,10 +3,10 @@
 #
 # wire - two hosts: the distribution's tools between two mrsoft devices
 #
-# On slow machines few sizes, few messages, one perftest of each operation; in a
-# virtual machine none, which interop.sh has.
+# On slow machines few sizes, few messages, one perftest of each operation.  Hosts
+# with the kernel of a virtual machine are in interop.sh.
 #
-# machines: uml-plain uml-kasan vm-6.1
+# machines: uml-plain uml-kasan
 # fast: no
 # timeout: 500
 
