@@ -8,10 +8,9 @@
 #
 # v0 and v1 are of the kind in question, p0 and p1 a veth pair.
 #
-# uml-kasan: some kinds, two cases of traffic each, and the events of one family.
-# uml-lockdep: those events alone.
+# uml-lockdep: the events of one family.
 #
-# machines: uml-plain uml-kasan uml-lockdep
+# machines: uml-plain uml-lockdep
 # fast: no
 # timeout: 600
 
@@ -738,12 +737,6 @@ kinds()
 	kind tap v%
 	kind bridge p% "4 6 ll" cases_bridge
 	kind tun v% "4 6"
-	few_kinds
-}
-
-# where most happens to a netdev
-few_kinds()
-{
 	kind bond p% "4 6 ll" cases_bond
 	kind veth v% "4 6 ll" cases_veth
 }
@@ -760,9 +753,6 @@ case $MRSOFT_MACHINE in
 uml-plain)
 	kinds
 	one_host
-	;;
-uml-kasan)
-	few_kinds
 	;;
 *)
 	kind veth v% "4 6 ll" cases_events

@@ -6,7 +6,7 @@
 # On slow machines few sizes, few messages, one perftest of each operation.  Hosts
 # with the kernel of a virtual machine are in interop.sh.
 #
-# machines: uml-plain uml-kasan
+# machines: uml-plain
 # fast: no
 # timeout: 500
 
