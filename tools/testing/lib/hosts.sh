@@ -133,6 +133,23 @@ hosts_end()
 	! ip link show va >/dev/null 2>&1
 }
 
+# netem ARGUMENT... - what both directions of the wire do to packets
+netem()
+{
+	local n
+
+	for n in 0 1; do
+		on $n tc qdisc replace dev v$n root netem limit 100000 "$@" ||
+			return 1
+	done
+}
+
+# what host 0 sends waits in the queue of its netdev
+slow_wire()
+{
+	on 0 tc qdisc add dev v0 root netem delay 30s
+}
+
 # listener_on N PORT
 listener_on()
 {

@@ -18,16 +18,6 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/hosts-cases.sh"
 
-netem()
-{
-	local n
-
-	for n in 0 1; do
-		on $n tc qdisc replace dev v$n root netem limit 100000 "$@" ||
-			return 1
-	done
-}
-
 port=31000
 
 # operation NAME OPTION... - in the background

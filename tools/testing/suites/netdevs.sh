@@ -560,11 +560,6 @@ moved()
 
 # --- 30 seconds in a queue --------------------------------------------------------
 
-slow_wire()
-{
-	on 0 tc qdisc add dev v0 root netem delay 30s
-}
-
 # packets wait in the queue of v0
 queue_full()
 {

@@ -14,16 +14,6 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/hosts.sh"
 
-netem()
-{
-	local n
-
-	for n in 0 1; do
-		on $n tc qdisc replace dev v$n root netem limit 100000 "$@" ||
-			return 1
-	done
-}
-
 # link_goes N - the device of host N goes while it is at work
 link_goes()
 {

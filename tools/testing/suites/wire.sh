@@ -3,8 +3,7 @@
 #
 # wire - two hosts: the distribution's tools between two mrsoft devices
 #
-# On slow machines few sizes, few messages, one perftest of each operation.  Hosts
-# with the kernel of a virtual machine are in interop.sh.
+# Hosts with the kernel of a virtual machine are in interop.sh.
 #
 # machines: uml-plain
 # fast: no
@@ -16,10 +15,6 @@
 . "$(dirname "$0")/../lib/hosts.sh"
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/hosts-cases.sh"
-
-# messages of a pingpong
-N=1000
-[ "$MRSOFT_MACHINE" = uml-plain ] || N=50
 
 # how the path is chosen is seen and set in sysfs
 path_attribute()
@@ -125,15 +120,10 @@ time.sleep(60)' &
 no_ipv6()
 {
 	on 0 sysctl -qw net.ipv6.conf.v0.disable_ipv6=1 || return 1
-	pingpong 1 rc -s 5000 -n $N
+	pingpong 1 rc -s 5000
 }
 
 # --- netdevs that go while packets are under way ---------------------------------
-
-slow_wire()
-{
-	on 0 tc qdisc add dev v0 root netem delay 30s
-}
 
 # a process with a QP in RTS and a message that will not be answered for long
 busy_process()
@@ -178,27 +168,16 @@ netdev_goes()
 t_plan_start wire
 t_run start 60 hosts_start
 t_run path_attribute 20 path_attribute
-case $MRSOFT_MACHINE in
-uml-plain)
-	cases_pingpong 1 "1 4095 4096 4097 8193 1048576 67108864"
-	cases_perftest 1
-	;;
-uml-*)
-	few_pingpong 1
-	few_perftest 1
-	;;
-*)
-	few_pingpong 1
-	;;
-esac
-FAMILY=6 t_run ipv6 60 pingpong 1 rc -s 10000 -n $N
-FAMILY=6 t_run ipv6.ud 60 pingpong 1 ud -s 1000 -n $N
+cases_pingpong 1 "1 4095 4096 4097 8193 1048576 67108864"
+cases_perftest 1
+FAMILY=6 t_run ipv6 60 pingpong 1 rc -s 10000
+FAMILY=6 t_run ipv6.ud 60 pingpong 1 ud -s 1000
 t_run no_refusals 20 no_refusals
 t_run drv_path 60 drv_path
 t_run local_only 60 local_only
 t_run port_follows_device 30 port_follows_device
 t_run port_taken 60 port_taken
-t_run after_that 60 pingpong 0 rc -s 5000 -n $N
+t_run after_that 60 pingpong 0 rc -s 5000
 t_run no_ipv6 60 no_ipv6
 t_run kill_with_slow_wire 60 kill_with_slow_wire
 t_run netdev_goes 40 netdev_goes

@@ -10,7 +10,7 @@
  *           used from the first packet to the last.
  * Context:  process.
  * Spec:     IBA Vol 1, 10.8.3 (order), 9.7.2 (PSN)
- * Tests:    kunit/engine_kunit.c, tools/testing/selftests/packets.c
+ * Tests:    kunit/engine_kunit.c, tools/testing/selftests/ahead.c
  */
 #include <linux/slab.h>
 
@@ -51,9 +51,7 @@ static enum ib_wc_status validate(struct mrsoft_qp *qp)
 
 	sq->msg->op = op;
 	sq->msg->reason = MRSOFT_R_NONE;
-	if (!op || ((op->kind == MRSOFT_OP_READ ||
-		     op->kind == MRSOFT_OP_ATOMIC ||
-		     op->kind == MRSOFT_OP_FLUSH) && !qp->attr.max_rd_atomic)) {
+	if (!op || (mrsoft_op_needs_depth(op) && !qp->attr.max_rd_atomic)) {
 		refuse(qp, op ? MRSOFT_R_READ_DEPTH : MRSOFT_R_OPCODE);
 		return IB_WC_LOC_QP_OP_ERR;
 	}
@@ -142,8 +140,7 @@ enum ib_wc_status mrsoft_fetch_validate(struct mrsoft_qp *qp)
 		prepare(qp, send, sq->psn);
 	if (send->status != IB_WC_SUCCESS)
 		return send->status;
-	sq->sge = 0;
-	sq->sge_off = 0;
+	mrsoft_sgl_seek(qp, 0);
 	sq->retries = qp->attr.retry_cnt;
 	sq->rnr_retries = qp->attr.rnr_retry;
 	mrsoft_pagein_placed(qp);

@@ -86,6 +86,13 @@ static inline int mrsoft_flush_rights(const struct mrsoft_flush *flush)
 			IB_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
+/* READ and what else takes a place among the results that may be asked for again. */
+static inline bool mrsoft_op_needs_depth(const struct mrsoft_op *op)
+{
+	return op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC ||
+	       op->kind == MRSOFT_OP_FLUSH;
+}
+
 const struct mrsoft_op *mrsoft_op_find(u32 wr_opcode, enum ib_qp_type type);
 
 #endif /* MRSOFT_OPCODE_H */

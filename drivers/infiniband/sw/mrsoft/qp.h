@@ -375,6 +375,21 @@ static inline enum ib_qp_state mrsoft_qp_state(const struct mrsoft_qp *qp)
 	return READ_ONCE(qp->state);
 }
 
+/* Bytes of @sge, of the user's own memory; @rights: IB_ACCESS_* that they need. */
+static inline struct mrsoft_access
+mrsoft_qp_sge_access(const struct mrsoft_qp *qp, const struct ib_sge *sge,
+		     u32 off, u64 len, int rights)
+{
+	return (struct mrsoft_access){
+		.pd	= qp->pd,
+		.qpn	= qp->qpn,
+		.key	= sge->lkey,
+		.rights	= rights,
+		.iova	= sge->addr + off,
+		.length	= len,
+	};
+}
+
 /* hca.c */
 void mrsoft_hca_init(struct mrsoft_hca *hca, struct workqueue_struct *wq);
 void mrsoft_hca_destroy(struct mrsoft_hca *hca);

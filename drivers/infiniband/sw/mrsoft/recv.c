@@ -96,14 +96,7 @@ static struct mrsoft_access recv_access(const struct mrsoft_qp *qp,
 					const struct ib_sge *sge, u32 off,
 					u64 len)
 {
-	return (struct mrsoft_access){
-		.pd	= qp->pd,
-		.qpn	= qp->qpn,
-		.key	= sge->lkey,
-		.rights	= IB_ACCESS_LOCAL_WRITE,
-		.iova	= sge->addr + off,
-		.length	= len,
-	};
+	return mrsoft_qp_sge_access(qp, sge, off, len, IB_ACCESS_LOCAL_WRITE);
 }
 
 /**

@@ -177,13 +177,6 @@ static struct mrsoft_access remote_access(const struct mrsoft_qp *qp,
 	};
 }
 
-/* READ and what else takes a place among the results that may be asked for again. */
-static bool needs_depth(const struct mrsoft_op *op)
-{
-	return op->kind == MRSOFT_OP_READ || op->kind == MRSOFT_OP_ATOMIC ||
-	       op->kind == MRSOFT_OP_FLUSH;
-}
-
 static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
 				       struct mrsoft_msg *msg)
 {
@@ -197,7 +190,7 @@ static enum mrsoft_status check_remote(struct mrsoft_qp *qp,
 	if (remote_rights(msg) & ~qp->attr.qp_access_flags)
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 					 MRSOFT_R_QP_ACCESS);
-	if (needs_depth(op) && !qp->attr.max_dest_rd_atomic)
+	if (mrsoft_op_needs_depth(op) && !qp->attr.max_dest_rd_atomic)
 		return mrsoft_msg_refuse(qp, msg, MRSOFT_S_INV_REQ,
 					 MRSOFT_R_READ_DEPTH);
 	if ((op->flags & MRSOFT_OPF_WORD) && !IS_ALIGNED(msg->raddr, sizeof(u64)))

@@ -24,14 +24,8 @@ static struct mrsoft_access sge_access(struct mrsoft_qp *qp,
 				       const struct ib_sge *sge, u32 off,
 				       u64 len)
 {
-	return (struct mrsoft_access){
-		.pd	= qp->pd,
-		.qpn	= qp->qpn,
-		.key	= sge->lkey,
-		.rights	= sge_rights(qp->sq.msg->op),
-		.iova	= sge->addr + off,
-		.length	= len,
-	};
+	return mrsoft_qp_sge_access(qp, sge, off, len,
+				    sge_rights(qp->sq.msg->op));
 }
 
 /**

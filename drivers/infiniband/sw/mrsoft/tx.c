@@ -61,9 +61,7 @@ static const struct mrsoft_msg *nth_msg(const struct mrsoft_qp *qp, u32 nth)
 /* Is it done by a response of its own, not by an acknowledge? */
 static bool has_response(const struct mrsoft_msg *msg)
 {
-	return msg->op->kind == MRSOFT_OP_READ ||
-	       msg->op->kind == MRSOFT_OP_ATOMIC ||
-	       msg->op->kind == MRSOFT_OP_FLUSH ||
+	return mrsoft_op_needs_depth(msg->op) ||
 	       (msg->op->flags & MRSOFT_OPF_WORD);
 }
 
