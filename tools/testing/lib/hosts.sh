@@ -106,8 +106,8 @@ hosts_start()
 	if [ "${1:-}" = cable ]; then
 		ip link add x0 type veth peer name va &&
 			ip link add x1 type veth peer name vb &&
-			ip link set va mtu $HOST_MTU up &&
-			ip link set vb mtu $HOST_MTU up || return 1
+			ip link set va mtu $HOST_MTU arp off up &&
+			ip link set vb mtu $HOST_MTU arp off up || return 1
 		# a program sees frames as they are on the wire
 		ethtool -K x0 tx off >/dev/null
 		ethtool -K x1 tx off >/dev/null
