@@ -32,6 +32,8 @@ ignore()
 	case $1 in
 	# the macros mirror those of the kernel, arguments and all
 	include/compat/*) echo MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,MACRO_ARG_UNUSED ;;
+	# TRACE_EVENT() is written as in the rest of the kernel
+	*/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,LONG_LINE ;;
 	# programs of user space, whose memory a device changes
 	tools/*) echo VOLATILE,PREFER_DEFINED_ATTRIBUTE_MACRO,MULTIPLE_ASSIGNMENTS,MACRO_ARG_REUSE,COMPARISON_TO_NULL,REPEATED_WORD,PARENTHESIS_ALIGNMENT ;;
 	*) echo NONE ;;

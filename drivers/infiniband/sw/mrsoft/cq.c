@@ -16,6 +16,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "cq.h"
+#include "diary.h"
 #include "limits.h"
 
 /*
@@ -271,7 +272,10 @@ overflow:
 	cq->overflow = true;
 	spin_unlock_irqrestore(&cq->lock, flags);
 
-	mrsoft_refuse(cq->stats, MRSOFT_R_CQ_OVERFLOW);
+	mrsoft_diary_refuse(cq->stats, &(struct mrsoft_refusal){
+		.reason = MRSOFT_R_CQ_OVERFLOW, .qpn = wc->qp ? wc->qp->qp_num : 0,
+		.peer = wc->src_qp, .op = "completion",
+	});
 	return -EOVERFLOW;
 }
 

@@ -372,6 +372,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 		queue_work(dev->hca.wq, &dev->reap);
 	mutex_unlock(&devs_lock);
 	netdev_put(netdev, &dev->tracker);
+	mrsoft_diary_free(dev->hca.stats.diary);
 }
 
 /*
@@ -587,10 +588,16 @@ static struct mrsoft_dev *dev_alloc(struct net_device *netdev,
 				    struct workqueue_struct *wq)
 {
 	struct mrsoft_dev *dev = ib_alloc_device(mrsoft_dev, ib);
+	struct mrsoft_diary *diary;
 	struct ib_device *ibdev;
 
 	if (!dev)
 		return NULL;
+	diary = mrsoft_diary_new();
+	if (!diary) {
+		ib_dealloc_device(&dev->ib);
+		return NULL;
+	}
 	ibdev = &dev->ib;
 	ibdev->node_type = RDMA_NODE_IB_CA;
 	ibdev->phys_port_cnt = 1;
@@ -604,6 +611,7 @@ static struct mrsoft_dev *dev_alloc(struct net_device *netdev,
 	INIT_LIST_HEAD(&dev->entry);
 	INIT_WORK(&dev->reap, reap);
 	mrsoft_hca_init(&dev->hca, wq);
+	dev->hca.stats.diary = diary;
 	dev->hca.net = dev_net(netdev);
 	dev->hca.ifindex = netdev->ifindex;
 	dev->netdev = netdev;

@@ -23,7 +23,9 @@
 static enum mrsoft_reason refuse(struct mrsoft_qp *qp,
 				 enum mrsoft_reason reason)
 {
-	qp->sq.msg->reason = mrsoft_refuse(&qp->hca->stats, reason);
+	const struct mrsoft_op *op = qp->sq.msg->op;
+
+	qp->sq.msg->reason = mrsoft_qp_refuse(qp, op ? op->name : NULL, reason);
 	return reason;
 }
 

@@ -64,13 +64,14 @@ static atomic_t *table_count(struct mrsoft_table *table,
  * @kind: what it is the head of
  * @pd: whose it is
  *
- * Context: any.
+ * Context: process.
  */
 void mrsoft_key_init(struct mrsoft_key *key, enum mrsoft_key_kind kind,
 		     struct mrsoft_pd *pd)
 {
 	key->kind = kind;
 	key->pd = pd;
+	mrsoft_who_set(&key->who, pd->ib.res.kern_name);
 	atomic_set(&key->holds, MRSOFT_CLOSED);
 	init_completion(&key->drained);
 	refcount_set(&key->users, 1);
@@ -364,7 +365,11 @@ leave:
 	mrsoft_key_leave(key);
 refuse:
 	*span = (struct mrsoft_span){};
-	return mrsoft_refuse(table->stats, reason);
+	return mrsoft_diary_refuse(table->stats, &(struct mrsoft_refusal){
+		.reason = reason, .qpn = req->qpn, .peer = req->peer,
+		.who = req->who, .op = req->op, .key = req->key,
+		.addr = req->iova, .length = req->length,
+	});
 }
 
 /**

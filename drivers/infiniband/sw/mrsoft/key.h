@@ -13,6 +13,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
+#include "diary.h"
 #include "pages.h"
 #include "pd.h"
 #include "status.h"
@@ -97,6 +98,7 @@ enum mrsoft_key_kind {
  * @pages: H, where the bytes are
  * @base: H, offset in @pages of the byte at @iova
  * @qpn: H, MW_2: the one QP that may use it, 0 for any QP of the PD
+ * @who: I, who made it
  */
 struct mrsoft_key {
 	struct mrsoft_table *table;
@@ -118,6 +120,7 @@ struct mrsoft_key {
 	struct mrsoft_pages *pages;
 	u64 base;
 	u32 qpn;
+	struct mrsoft_who who;
 };
 
 /* owners: set in the same atomic step that finds no window bound. */
@@ -136,6 +139,10 @@ struct mrsoft_key {
  * @length: bytes
  * @whole: all that the key names, @iova and @length mean nothing; only for
  *	mrsoft_key_probe()
+ * @peer: the QP at the other end, 0: not known.  This and what follows is for the
+ *	diary alone
+ * @who: whose the asking QP is
+ * @op: what it is for, a constant
  */
 struct mrsoft_access {
 	const struct mrsoft_pd *pd;
@@ -145,6 +152,9 @@ struct mrsoft_access {
 	u64 iova;
 	u64 length;
 	bool whole;
+	u32 peer;
+	const struct mrsoft_who *who;
+	const char *op;
 };
 
 /**

@@ -222,7 +222,7 @@ static struct mrsoft_qp *get_peer(struct mrsoft_qp *qp)
 		why = MRSOFT_R_PEER_STATE;
 	}
 	if (!peer)
-		qp->sq.msg->reason = mrsoft_refuse(&qp->hca->stats, why);
+		qp->sq.msg->reason = mrsoft_qp_refuse_send(qp, why);
 	return peer;
 }
 
@@ -233,8 +233,8 @@ static int wait_rnr(struct mrsoft_qp *qp, enum ib_wc_status *status)
 	struct mrsoft_sq *sq = &qp->sq;
 
 	if (sq->rnr_retries != MRSOFT_RNR_FOREVER && !sq->rnr_retries--) {
-		sq->msg->reason = mrsoft_refuse(&qp->hca->stats,
-						MRSOFT_R_RNR_EXCEEDED);
+		sq->msg->reason = mrsoft_qp_refuse_send(qp,
+							MRSOFT_R_RNR_EXCEEDED);
 		*status = IB_WC_RNR_RETRY_EXC_ERR;
 		return 0;
 	}
@@ -250,7 +250,7 @@ static int wait_answer(struct mrsoft_qp *qp, enum ib_wc_status *status)
 
 	if (ns && !sq->retries--) {
 		/* The reason of the last try says more than the count. */
-		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_RETRY_EXCEEDED);
+		mrsoft_qp_refuse_send(qp, MRSOFT_R_RETRY_EXCEEDED);
 		*status = IB_WC_RETRY_EXC_ERR;
 		return 0;
 	}
@@ -494,7 +494,7 @@ static bool start_group(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 	struct mrsoft_hca *hca = qp->hca;
 
 	if (!READ_ONCE(hca->port_up)) {
-		mrsoft_refuse(&hca->stats, MRSOFT_R_PORT_DOWN);
+		mrsoft_qp_refuse_send(qp, MRSOFT_R_PORT_DOWN);
 		return false;
 	}
 	if (has_wire(hca)) {
@@ -505,7 +505,7 @@ static bool start_group(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 	}
 	if (qp->sq.cur->ud.qpn == MRSOFT_QPN_MCAST)
 		return true;
-	mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PEER);
+	mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PEER);
 	return false;
 }
 
@@ -558,13 +558,13 @@ static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 	fill_header(qp, av);
 	peer = find_peer(qp, &av->dgid, qp->sq.cur->ud.qpn, &why);
 	if (!peer) {
-		mrsoft_refuse(&qp->hca->stats, why);
+		mrsoft_qp_refuse_send(qp, why);
 		return answer;
 	}
 	if (mrsoft_qp_is_datagram(peer))
 		answer = mrsoft_resp_datagram(peer, msg, qp->sq.bounce);
 	else
-		mrsoft_refuse(&qp->hca->stats, MRSOFT_R_NO_PEER);
+		mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PEER);
 	mrsoft_qp_put(peer);
 	return answer;
 }
@@ -578,7 +578,7 @@ static bool try_datagram(struct mrsoft_qp *qp, enum ib_wc_status *status,
 	struct mrsoft_av av;
 
 	if (!find_av(qp, &av)) {
-		msg->reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_AH);
+		msg->reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_AH);
 		*status = IB_WC_LOC_QP_OP_ERR;
 		return true;
 	}
@@ -604,7 +604,7 @@ static bool lose_copy(struct mrsoft_qp *qp)
 {
 	struct mrsoft_msg *msg = qp->sq.msg;
 
-	mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
+	mrsoft_qp_refuse_send(qp, MRSOFT_R_PAGE_ABSENT);
 	msg->reason = MRSOFT_R_NONE;
 	if (!msg->copied)
 		return false;

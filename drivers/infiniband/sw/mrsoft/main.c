@@ -21,6 +21,7 @@
 
 #include "counters.h"
 #include "dev.h"
+#include "diag.h"
 #include "fault.h"
 #include "rx.h"
 #include "udp.h"
@@ -105,9 +106,14 @@ static int __init mrsoft_init(void)
 	err = register_netdevice_notifier(&netdev_nb);
 	if (err)
 		goto exit_udp;
+	err = mrsoft_diag_init();
+	if (err)
+		goto unregister_nb;
 	rdma_link_register(&link_ops);
 	return 0;
 
+unregister_nb:
+	unregister_netdevice_notifier(&netdev_nb);
 exit_udp:
 	mrsoft_udp_exit();
 fault_exit:
@@ -122,6 +128,7 @@ static void __exit mrsoft_exit(void)
 	/* Waits for a newlink that is running, which ends by itself. */
 	rdma_link_unregister(&link_ops);
 	mrsoft_dev_remove_all();
+	mrsoft_diag_exit();
 	unregister_netdevice_notifier(&netdev_nb);
 	/* Waits for reapers and what QPs left queued: nothing is added now. */
 	destroy_workqueue(wq);

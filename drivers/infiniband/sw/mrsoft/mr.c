@@ -12,11 +12,13 @@
  * Tests:    kunit/mr_kunit.c, kunit/model_kunit.c
  */
 #include <linux/bug.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "limits.h"
 #include "mr.h"
 #include "odp.h"
+#include "trace.h"
 
 /* Granted by the device; the optional range is accepted and forgotten. */
 #define MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | MRSOFT_GRANTED_RIGHTS | \
@@ -122,6 +124,7 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 				     struct mrsoft_pd *pd, u64 start,
 				     u64 length, u64 iova, int access)
 {
+	u64 began = ktime_get_ns();
 	struct mrsoft_mr *mr;
 	int err;
 
@@ -140,6 +143,7 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 	mr_set_range(mr, iova, length);
 	mr->key.access = access & (MR_ACCESS | IB_ACCESS_ON_DEMAND);
 	mrsoft_key_publish(&mr->key);
+	trace_mrsoft_register(&mr->key, ktime_get_ns() - began);
 	return mr;
 }
 
@@ -168,6 +172,7 @@ struct mrsoft_mr *mrsoft_mr_get_dma(struct mrsoft_table *table,
 	mr_set_range(mr, 0, U64_MAX);
 	mr->key.access = access & MR_ACCESS & ~IB_ACCESS_MW_BIND;
 	mrsoft_key_publish(&mr->key);
+	trace_mrsoft_register(&mr->key, 0);
 	return mr;
 }
 
@@ -189,6 +194,21 @@ struct mrsoft_mr *mrsoft_mr_alloc_fast(struct mrsoft_table *table,
 			 mrsoft_pages_list(max_pages));
 }
 
+/* A kernel consumer's region ends in whatever process is there. */
+static const struct mrsoft_who *by_consumer(const struct mrsoft_key *key)
+{
+	return key->who.pid ? NULL : &key->who;
+}
+
+static int refuse_busy(struct mrsoft_key *key, const char *op)
+{
+	mrsoft_diary_refuse(key->table->stats, &(struct mrsoft_refusal){
+		.reason = MRSOFT_R_MR_BUSY, .who = &key->who, .op = op,
+		.key = key->key, .addr = key->iova, .length = key->length,
+	});
+	return -EBUSY;
+}
+
 /**
  * mrsoft_mr_dereg - deregister a region
  * @mr: the region; gone on success
@@ -204,20 +224,27 @@ struct mrsoft_mr *mrsoft_mr_alloc_fast(struct mrsoft_table *table,
 int mrsoft_mr_dereg(struct mrsoft_mr *mr)
 {
 	struct mrsoft_key *key = &mr->key;
+	u64 start = ktime_get_ns(), waited;
 
 	might_sleep();
 	mutex_lock(&key->lock);
 	if (!mrsoft_key_claim(key)) {
 		mutex_unlock(&key->lock);
-		mrsoft_refuse(key->table->stats, MRSOFT_R_MR_BUSY);
-		return -EBUSY;
+		trace_mrsoft_deregister(key->key, -EBUSY,
+					ktime_get_ns() - start, 0);
+		return refuse_busy(key, "deregister");
 	}
 	key->dead = true;
+	waited = ktime_get_ns();
 	mrsoft_key_unpublish(key);
+	waited = ktime_get_ns() - waited;
 	mutex_unlock(&key->lock);
 
+	mrsoft_diary_end(key->table->stats, key->key, MRSOFT_END_DEREG,
+			 by_consumer(key));
 	mrsoft_key_remove(key);
 	mrsoft_pages_put(key->pages);
+	trace_mrsoft_deregister(key->key, 0, ktime_get_ns() - start, waited);
 	atomic_dec(&key->pd->regions);
 	/* lookups and an invalidate that came too late may look at the head */
 	mrsoft_key_put(key);
@@ -301,8 +328,7 @@ int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 		goto unlock;
 	}
 	if (!mrsoft_key_claim(key)) {
-		mrsoft_refuse(key->table->stats, MRSOFT_R_MR_BUSY);
-		err = -EBUSY;
+		err = refuse_busy(key, "reregister");
 		goto free_pages;
 	}
 
@@ -381,6 +407,16 @@ static enum mrsoft_reason fast_reg_locked(struct mrsoft_mr *mr,
 	return MRSOFT_R_NONE;
 }
 
+static enum mrsoft_reason refuse_reg(struct mrsoft_table *table,
+				     const struct mrsoft_mr *mr, u32 key,
+				     enum mrsoft_reason reason)
+{
+	return mrsoft_diary_refuse(table->stats, &(struct mrsoft_refusal){
+		.reason = reason, .who = &mr->key.who, .op = "REG_MR",
+		.key = key, .addr = mr->ib.iova, .length = mr->ib.length,
+	});
+}
+
 /**
  * mrsoft_mr_fast_reg - REG_MR: make a mapped region valid
  * @table: the device's table
@@ -408,11 +444,14 @@ enum mrsoft_reason mrsoft_mr_fast_reg(struct mrsoft_table *table,
 
 	might_sleep();
 	if (mr->key.kind != MRSOFT_KEY_MR_FAST || mr->key.table != table)
-		return mrsoft_refuse(table->stats, MRSOFT_R_KEY_KIND);
+		return refuse_reg(table, mr, key, MRSOFT_R_KEY_KIND);
 	mutex_lock(&mr->key.lock);
 	reason = fast_reg_locked(mr, pd, key, access);
 	mutex_unlock(&mr->key.lock);
-	return reason ? mrsoft_refuse(table->stats, reason) : reason;
+	if (reason)
+		return refuse_reg(table, mr, key, reason);
+	trace_mrsoft_register(&mr->key, 0);
+	return MRSOFT_R_NONE;
 }
 
 static enum mrsoft_reason invalidate_locked(struct mrsoft_key *key,

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 
 #include "mw.h"
+#include "trace.h"
 
 /*
  * Rights that a bind may name.  Local ones are taken, as other devices do, and
@@ -84,7 +85,8 @@ static void binder_del(struct mrsoft_window *window)
 }
 
 /* The old key is dead and no copy through it runs; then the region is let go. */
-static void window_unbind(struct mrsoft_window *window)
+static void window_unbind(struct mrsoft_window *window, enum mrsoft_end how,
+			  const struct mrsoft_who *by)
 {
 	struct mrsoft_key *mr = window->mr;
 
@@ -95,6 +97,8 @@ static void window_unbind(struct mrsoft_window *window)
 	binder_del(window);
 	window->key.qpn = 0;
 	window->mr = NULL;
+	trace_mrsoft_unbind(window->key.key, READ_ONCE(mr->key), how);
+	mrsoft_diary_end(window->key.table->stats, window->key.key, how, by);
 	mrsoft_key_owner_put(mr);
 }
 
@@ -127,7 +131,7 @@ void mrsoft_mw_binder_drain(struct mrsoft_mw_binder *binder)
 		/* lock order: the window's lock is outside of the binder's */
 		mutex_lock(&window->key.lock);
 		if (window->binder == binder)
-			window_unbind(window);
+			window_unbind(window, MRSOFT_END_QP_GONE, binder->who);
 		mutex_unlock(&window->key.lock);
 		mrsoft_key_put(&window->key);
 	}
@@ -184,7 +188,7 @@ void mrsoft_mw_destroy(struct mrsoft_mw *mw)
 	mutex_lock(&key->lock);
 	/* a bind or drain that found it before gives up when it has the lock */
 	key->dead = true;
-	window_unbind(mw->window);
+	window_unbind(mw->window, MRSOFT_END_DEALLOC, NULL);
 	mutex_unlock(&key->lock);
 
 	mrsoft_key_remove(key);
@@ -285,17 +289,22 @@ static void window_set(struct mrsoft_window *window,
 	key->base = target->base;
 	window->mr = target->mr;
 	window->used = true;
+	window->by_qpn = binder->qpn;
 	if (key->kind == MRSOFT_KEY_MW_2) {
 		key->qpn = binder->qpn;
 		binder_add(binder, window);
 	}
 	mrsoft_key_publish(key);
+	trace_mrsoft_bind(bind->new_key, bind->mr_key, binder->qpn, bind->addr,
+			  bind->length);
 }
 
+/* With a refusal, *@culprit is the key that it is about. */
 static enum mrsoft_reason bind_locked(struct mrsoft_table *table,
 				      struct mrsoft_window *window,
 				      struct mrsoft_mw_binder *binder,
-				      const struct mrsoft_bind *bind)
+				      const struct mrsoft_bind *bind,
+				      u32 *culprit)
 {
 	struct mw_target target;
 	enum mrsoft_reason reason;
@@ -305,15 +314,17 @@ static enum mrsoft_reason bind_locked(struct mrsoft_table *table,
 	if (reason)
 		return reason;
 	if (!bind->length) {
-		window_unbind(window);
+		window_unbind(window, MRSOFT_END_UNBOUND, binder->who);
 		WRITE_ONCE(window->key.key, bind->new_key);
 		return MRSOFT_R_NONE;
 	}
 	reason = region_own(table, binder->pd, bind, &target);
-	if (reason)
+	if (reason) {
+		*culprit = bind->mr_key;
 		return reason;
+	}
 	/* nothing can fail now: type 1 leaves its old region for the new one */
-	window_unbind(window);
+	window_unbind(window, MRSOFT_END_UNBOUND, binder->who);
 	window_set(window, binder, bind, &target);
 	return MRSOFT_R_NONE;
 }
@@ -339,6 +350,7 @@ enum mrsoft_reason mrsoft_mw_bind(struct mrsoft_table *table,
 				  struct mrsoft_mw_binder *binder,
 				  const struct mrsoft_bind *bind)
 {
+	u32 culprit = bind->mw_key;
 	enum mrsoft_reason reason;
 	struct mrsoft_key *key;
 
@@ -348,7 +360,8 @@ enum mrsoft_reason mrsoft_mw_bind(struct mrsoft_table *table,
 		goto refuse;
 	if (mrsoft_key_is_mw(key)) {
 		mutex_lock(&key->lock);
-		reason = bind_locked(table, to_window(key), binder, bind);
+		reason = bind_locked(table, to_window(key), binder, bind,
+				     &culprit);
 		mutex_unlock(&key->lock);
 	} else {
 		reason = MRSOFT_R_KEY_KIND;
@@ -359,12 +372,22 @@ enum mrsoft_reason mrsoft_mw_bind(struct mrsoft_table *table,
 	return MRSOFT_R_NONE;
 
 refuse:
-	return mrsoft_refuse(table->stats, reason);
+	return mrsoft_diary_refuse(table->stats, &(struct mrsoft_refusal){
+		.reason = reason, .qpn = binder->qpn, .who = binder->who,
+		.op = "BIND_MW", .key = culprit, .addr = bind->addr,
+		.length = bind->length,
+	});
+}
+
+static enum mrsoft_end invalidated(bool remote)
+{
+	return remote ? MRSOFT_END_REMOTE_INV : MRSOFT_END_INVALIDATED;
 }
 
 static enum mrsoft_reason
 window_invalidate_locked(struct mrsoft_window *window,
-			 const struct mrsoft_mw_binder *binder, u32 rkey)
+			 const struct mrsoft_mw_binder *binder, u32 rkey,
+			 bool remote)
 {
 	struct mrsoft_key *key = &window->key;
 
@@ -377,18 +400,18 @@ window_invalidate_locked(struct mrsoft_window *window,
 		return MRSOFT_R_KEY_INVALID;
 	if (window->binder != binder)
 		return MRSOFT_R_WRONG_QP;
-	window_unbind(window);
+	window_unbind(window, invalidated(remote), binder->who);
 	return MRSOFT_R_NONE;
 }
 
 static enum mrsoft_reason window_invalidate(struct mrsoft_window *window,
 					    const struct mrsoft_mw_binder *b,
-					    u32 rkey)
+					    u32 rkey, bool remote)
 {
 	enum mrsoft_reason reason;
 
 	mutex_lock(&window->key.lock);
-	reason = window_invalidate_locked(window, b, rkey);
+	reason = window_invalidate_locked(window, b, rkey, remote);
 	mutex_unlock(&window->key.lock);
 	return reason;
 }
@@ -426,17 +449,25 @@ enum mrsoft_reason mrsoft_key_invalidate(struct mrsoft_table *table,
 		reason = MRSOFT_R_MW_TYPE;
 		break;
 	case MRSOFT_KEY_MW_2:
-		reason = window_invalidate(to_window(entry), binder, key);
+		reason = window_invalidate(to_window(entry), binder, key,
+					   remote);
 		break;
 	default:
 		reason = mrsoft_mr_invalidate(entry, binder->pd, key, remote);
+		if (!reason)
+			mrsoft_diary_end(table->stats, key, invalidated(remote),
+					 binder->who);
 		break;
 	}
 	mrsoft_key_put(entry);
 	if (reason)
 		goto refuse;
+	trace_mrsoft_invalidate(key, binder->qpn, remote);
 	return MRSOFT_R_NONE;
 
 refuse:
-	return mrsoft_refuse(table->stats, reason);
+	return mrsoft_diary_refuse(table->stats, &(struct mrsoft_refusal){
+		.reason = reason, .qpn = binder->qpn, .who = binder->who,
+		.op = remote ? "SEND_WITH_INV" : "LOCAL_INV", .key = key,
+	});
 }

@@ -19,6 +19,7 @@
  * @binder: type 2 while bound: the QP's list that it is on (key.lock)
  * @entry: in @binder->windows (binder->lock)
  * @used: it was bound once, so its present key is known to peers (key.lock)
+ * @by_qpn: the QP that bound it, for people (key.lock)
  *
  * Apart from struct mrsoft_mw because the core frees that one as soon as
  * dealloc_mw returns, while lookups and queues may still be looking at this one.
@@ -29,6 +30,7 @@ struct mrsoft_window {
 	struct mrsoft_mw_binder *binder;
 	struct list_head entry;
 	bool used;
+	u32 by_qpn;
 };
 
 /* mrsoft_key_put() frees the head, and so all of it */
@@ -56,12 +58,14 @@ static inline struct mrsoft_mw *mrsoft_mw(struct ib_mw *ibmw)
  * @pd: its PD
  * @lock: protects @windows
  * @windows: windows of type 2 bound through it
+ * @who: I, whose QP it is, or NULL
  */
 struct mrsoft_mw_binder {
 	u32 qpn;
 	struct mrsoft_pd *pd;
 	spinlock_t lock;	/* windows */
 	struct list_head windows;
+	const struct mrsoft_who *who;
 };
 
 /**

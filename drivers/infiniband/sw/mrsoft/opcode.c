@@ -20,67 +20,80 @@
 
 static const struct mrsoft_op ops[] = {
 	[IB_WR_RDMA_WRITE] = {
+		.name = "WRITE",
 		.kind = MRSOFT_OP_WRITE, .flags = MRSOFT_OPF_INLINE,
 		.qp_types = CONN, .rights = IB_ACCESS_REMOTE_WRITE,
 		.wc = IB_WC_RDMA_WRITE,
 	},
 	[IB_WR_RDMA_WRITE_WITH_IMM] = {
+		.name = "WRITE_WITH_IMM",
 		.kind = MRSOFT_OP_WRITE,
 		.flags = MRSOFT_OPF_INLINE | MRSOFT_OPF_IMM | MRSOFT_OPF_RECV,
 		.qp_types = CONN, .rights = IB_ACCESS_REMOTE_WRITE,
 		.wc = IB_WC_RDMA_WRITE, .recv_wc = IB_WC_RECV_RDMA_WITH_IMM,
 	},
 	[IB_WR_SEND] = {
+		.name = "SEND",
 		.kind = MRSOFT_OP_SEND,
 		.flags = MRSOFT_OPF_INLINE | MRSOFT_OPF_RECV,
 		.qp_types = ANY, .wc = IB_WC_SEND, .recv_wc = IB_WC_RECV,
 	},
 	[IB_WR_SEND_WITH_IMM] = {
+		.name = "SEND_WITH_IMM",
 		.kind = MRSOFT_OP_SEND,
 		.flags = MRSOFT_OPF_INLINE | MRSOFT_OPF_IMM | MRSOFT_OPF_RECV,
 		.qp_types = ANY, .wc = IB_WC_SEND, .recv_wc = IB_WC_RECV,
 	},
 	[IB_WR_SEND_WITH_INV] = {
+		.name = "SEND_WITH_INV",
 		.kind = MRSOFT_OP_SEND,
 		.flags = MRSOFT_OPF_INLINE | MRSOFT_OPF_INV | MRSOFT_OPF_RECV,
 		.qp_types = MRSOFT_QPT_RC,
 		.wc = IB_WC_SEND, .recv_wc = IB_WC_RECV,
 	},
 	[IB_WR_RDMA_READ] = {
+		.name = "READ",
 		.kind = MRSOFT_OP_READ, .qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_REMOTE_READ, .wc = IB_WC_RDMA_READ,
 	},
 	[IB_WR_ATOMIC_CMP_AND_SWP] = {
+		.name = "CMP_SWAP",
 		.kind = MRSOFT_OP_ATOMIC, .flags = MRSOFT_OPF_WORD,
 		.qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_REMOTE_ATOMIC, .wc = IB_WC_COMP_SWAP,
 	},
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
+		.name = "FETCH_ADD",
 		.kind = MRSOFT_OP_ATOMIC, .flags = MRSOFT_OPF_WORD,
 		.qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_REMOTE_ATOMIC, .wc = IB_WC_FETCH_ADD,
 	},
 	[IB_WR_FLUSH] = {
+		.name = "FLUSH",
 		.kind = MRSOFT_OP_FLUSH, .qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT,
 		.wc = IB_WC_FLUSH,
 	},
 	/* A write whose 8 bytes appear at once: mrsoft_copy() stores them so. */
 	[IB_WR_ATOMIC_WRITE] = {
+		.name = "ATOMIC_WRITE",
 		.kind = MRSOFT_OP_WRITE,
 		.flags = MRSOFT_OPF_INLINE | MRSOFT_OPF_WORD,
 		.qp_types = MRSOFT_QPT_RC,
 		.rights = IB_ACCESS_REMOTE_WRITE, .wc = IB_WC_ATOMIC_WRITE,
 	},
 	[IB_WR_LOCAL_INV] = {
+		.name = "LOCAL_INV",
 		.kind = MRSOFT_OP_LOCAL, .qp_types = CONN,
 		.wc = IB_WC_LOCAL_INV,
 	},
 	[IB_WR_BIND_MW] = {
+		.name = "BIND_MW",
 		.kind = MRSOFT_OP_LOCAL, .qp_types = CONN,
 		.wc = IB_WC_BIND_MW,
 	},
 	[IB_WR_REG_MR] = {
+		.name = "REG_MR",
 		.kind = MRSOFT_OP_LOCAL, .qp_types = CONN,
 		.wc = IB_WC_REG_MR,
 	},

@@ -48,6 +48,7 @@ enum mrsoft_op_kind {
  *	these the ones of its placement types, mrsoft_flush_rights()
  * @wc: completion opcode on the requester
  * @recv_wc: completion opcode on the responder, with MRSOFT_OPF_RECV
+ * @name: for people
  */
 struct mrsoft_op {
 	u8 kind;
@@ -56,6 +57,7 @@ struct mrsoft_op {
 	int rights;
 	enum ib_wc_opcode wc;
 	enum ib_wc_opcode recv_wc;
+	const char *name;
 };
 
 /**
@@ -94,5 +96,6 @@ static inline bool mrsoft_op_needs_depth(const struct mrsoft_op *op)
 }
 
 const struct mrsoft_op *mrsoft_op_find(u32 wr_opcode, enum ib_qp_type type);
+const char *mrsoft_op_name(u32 wr_opcode);
 
 #endif /* MRSOFT_OPCODE_H */

@@ -100,7 +100,7 @@ enum mrsoft_status mrsoft_pagein_absent(struct mrsoft_qp *qp,
 		mrsoft_fault_note(&msg->fault, span, write);
 	if (msg->fault.num)
 		return MRSOFT_S_FAULT;
-	msg->reason = mrsoft_refuse(&qp->hca->stats, MRSOFT_R_PAGE_ABSENT);
+	msg->reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_PAGE_ABSENT);
 	return MRSOFT_S_LOC_PROT;
 }
 

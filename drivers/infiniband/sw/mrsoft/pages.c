@@ -482,6 +482,20 @@ bool mrsoft_pages_writable(const struct mrsoft_pages *pages)
 }
 
 /**
+ * mrsoft_pages_pins - pages that are pinned
+ * @pages: from any constructor
+ *
+ * Context: any.
+ * Return: a count of PAGE_SIZE; 0 for pages of no user and on demand.
+ */
+u64 mrsoft_pages_pins(const struct mrsoft_pages *pages)
+{
+	if (!pages->umem || pages->kind == PAGES_ODP)
+		return 0;
+	return ib_umem_num_pages(pages->umem);
+}
+
+/**
  * mrsoft_pages_shift - size of the blocks of the lookup
  * @pages: from mrsoft_pages_pin() or mrsoft_pages_sgt()
  *

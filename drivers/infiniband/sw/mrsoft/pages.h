@@ -40,6 +40,8 @@ void mrsoft_pages_put(struct mrsoft_pages *pages);
 
 /* May the pages be written, by their umem?  False for those without one. */
 bool mrsoft_pages_writable(const struct mrsoft_pages *pages);
+/* Pages that are pinned for it. */
+u64 mrsoft_pages_pins(const struct mrsoft_pages *pages);
 /* Size of the blocks that the pages are looked up in, as a power of two. */
 unsigned int mrsoft_pages_shift(const struct mrsoft_pages *pages);
 

@@ -391,3 +391,75 @@ void mrsoft_qp_event(struct mrsoft_qp *qp, enum ib_event_type type)
 	if (qp->ib.event_handler)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
+
+/* Keys mean something with the operations that name the peer's memory. */
+static struct mrsoft_refusal refusal(const struct mrsoft_qp *qp,
+				     const struct mrsoft_msg *msg,
+				     enum mrsoft_reason reason)
+{
+	struct mrsoft_refusal what = {
+		.reason = reason, .qpn = qp->qpn, .who = &qp->who,
+		.op = msg->op ? msg->op->name : NULL,
+	};
+
+	if (msg->op && msg->op->rights) {
+		what.key = msg->rkey;
+		what.addr = msg->raddr;
+		what.length = msg->length;
+	}
+	return what;
+}
+
+/**
+ * mrsoft_qp_refuse_send - the requester's side refuses or gives up
+ * @qp: runner, with a message that was filled in
+ * @reason: why
+ *
+ * Context: any, runner only.
+ * Return: @reason.
+ */
+enum mrsoft_reason mrsoft_qp_refuse_send(struct mrsoft_qp *qp,
+					 enum mrsoft_reason reason)
+{
+	struct mrsoft_refusal what = refusal(qp, qp->sq.msg, reason);
+
+	what.peer = mrsoft_qp_peer(qp);
+	return mrsoft_diary_refuse(&qp->hca->stats, &what);
+}
+
+/**
+ * mrsoft_qp_refuse_msg - the responder's side refuses
+ * @qp: held
+ * @msg: the message that came
+ * @reason: why
+ *
+ * Context: any.
+ * Return: @reason.
+ */
+enum mrsoft_reason mrsoft_qp_refuse_msg(struct mrsoft_qp *qp,
+					const struct mrsoft_msg *msg,
+					enum mrsoft_reason reason)
+{
+	struct mrsoft_refusal what = refusal(qp, msg, reason);
+
+	what.peer = msg->src_qpn;
+	return mrsoft_diary_refuse(&qp->hca->stats, &what);
+}
+
+/**
+ * mrsoft_qp_refuse - something is refused that is not a message yet
+ * @qp: held or not published
+ * @op: what, a constant
+ * @reason: why
+ *
+ * Context: any.
+ * Return: @reason.
+ */
+enum mrsoft_reason mrsoft_qp_refuse(struct mrsoft_qp *qp, const char *op,
+				    enum mrsoft_reason reason)
+{
+	return mrsoft_diary_refuse(&qp->hca->stats, &(struct mrsoft_refusal){
+		.reason = reason, .qpn = qp->qpn, .who = &qp->who, .op = op,
+		.peer = mrsoft_qp_is_datagram(qp) ? 0 : qp->attr.dest_qp_num,
+	});
+}

@@ -333,6 +333,7 @@ struct mrsoft_qp_slot {
  * @resp: responder
  * @binder: windows of type 2 bound through it
  * @mtu: bytes of the path MTU
+ * @who: I, whose it is
  */
 struct mrsoft_qp {
 	struct ib_qp ib;
@@ -357,6 +358,7 @@ struct mrsoft_qp {
 	struct mrsoft_resp resp;
 	struct mrsoft_mw_binder binder;
 	u32 mtu;
+	struct mrsoft_who who;
 };
 
 static inline struct mrsoft_qp *mrsoft_qp(struct ib_qp *ibqp)
@@ -375,10 +377,13 @@ static inline enum ib_qp_state mrsoft_qp_state(const struct mrsoft_qp *qp)
 	return READ_ONCE(qp->state);
 }
 
-/* Bytes of @sge, of the user's own memory; @rights: IB_ACCESS_* that they need. */
+/*
+ * Bytes of @sge, of the user's own memory; @rights: IB_ACCESS_* that they need;
+ * @op and @peer: what for.
+ */
 static inline struct mrsoft_access
 mrsoft_qp_sge_access(const struct mrsoft_qp *qp, const struct ib_sge *sge,
-		     u32 off, u64 len, int rights)
+		     u32 off, u64 len, int rights, const char *op, u32 peer)
 {
 	return (struct mrsoft_access){
 		.pd	= qp->pd,
@@ -387,8 +392,30 @@ mrsoft_qp_sge_access(const struct mrsoft_qp *qp, const struct ib_sge *sge,
 		.rights	= rights,
 		.iova	= sge->addr + off,
 		.length	= len,
+		.peer	= peer,
+		.who	= &qp->who,
+		.op	= op,
 	};
 }
+
+/* The QP at the other end of the message that the runner works on. */
+static inline u32 mrsoft_qp_peer(const struct mrsoft_qp *qp)
+{
+	return mrsoft_qp_is_datagram(qp) ? qp->sq.cur->ud.qpn :
+					   qp->attr.dest_qp_num;
+}
+
+/*
+ * Refusals: of what the runner sends, of a message that came, of a packet or of the
+ * QP itself.  Each counts and returns the reason.
+ */
+enum mrsoft_reason mrsoft_qp_refuse_send(struct mrsoft_qp *qp,
+					 enum mrsoft_reason reason);
+enum mrsoft_reason mrsoft_qp_refuse_msg(struct mrsoft_qp *qp,
+					const struct mrsoft_msg *msg,
+					enum mrsoft_reason reason);
+enum mrsoft_reason mrsoft_qp_refuse(struct mrsoft_qp *qp, const char *op,
+				    enum mrsoft_reason reason);
 
 /* hca.c */
 void mrsoft_hca_init(struct mrsoft_hca *hca, struct workqueue_struct *wq);

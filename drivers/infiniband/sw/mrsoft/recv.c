@@ -93,10 +93,12 @@ void mrsoft_recv_error_wc(const struct mrsoft_qp *qp, enum ib_wc_status status,
 }
 
 static struct mrsoft_access recv_access(const struct mrsoft_qp *qp,
+					const struct mrsoft_msg *msg,
 					const struct ib_sge *sge, u32 off,
 					u64 len)
 {
-	return mrsoft_qp_sge_access(qp, sge, off, len, IB_ACCESS_LOCAL_WRITE);
+	return mrsoft_qp_sge_access(qp, sge, off, len, IB_ACCESS_LOCAL_WRITE,
+				    "RECV", msg->src_qpn);
 }
 
 /**
@@ -123,7 +125,7 @@ enum mrsoft_status mrsoft_recv_check(struct mrsoft_qp *qp,
 
 		if (!n)
 			continue;
-		req = recv_access(qp, &rwqe->sge[i], 0, n);
+		req = recv_access(qp, msg, &rwqe->sge[i], 0, n);
 		reason = mrsoft_key_probe(&qp->hca->keys, &req);
 		if (reason)
 			return mrsoft_msg_refused(msg, MRSOFT_S_REM_OP, reason);
@@ -176,7 +178,8 @@ static enum mrsoft_status place(struct mrsoft_qp *qp, struct mrsoft_msg *msg,
 	struct mrsoft_access req;
 	struct mrsoft_span span;
 
-	req = recv_access(qp, &resp->rwqe.sge[resp->sge], resp->sge_off, n);
+	req = recv_access(qp, msg, &resp->rwqe.sge[resp->sge],
+			  resp->sge_off, n);
 	reason = mrsoft_key_access(&qp->hca->keys, &req, &span);
 	if (reason)
 		return mrsoft_msg_refused(msg, MRSOFT_S_REM_OP, reason);

@@ -15,7 +15,7 @@ static inline enum mrsoft_status mrsoft_msg_refuse(struct mrsoft_qp *qp,
 						   enum mrsoft_status status,
 						   enum mrsoft_reason reason)
 {
-	msg->reason = mrsoft_refuse(&qp->hca->stats, reason);
+	msg->reason = mrsoft_qp_refuse_msg(qp, msg, reason);
 	return status;
 }
 

@@ -174,6 +174,9 @@ static struct mrsoft_access remote_access(const struct mrsoft_qp *qp,
 		.length	= len,
 		.whole	= msg->op->kind == MRSOFT_OP_FLUSH &&
 			  msg->flush.level == IB_FLUSH_MR,
+		.peer	= msg->src_qpn,
+		.who	= &qp->who,
+		.op	= msg->op->name,
 	};
 }
 

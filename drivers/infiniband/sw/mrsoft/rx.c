@@ -209,6 +209,17 @@ static enum mrsoft_reason accept(const struct mrsoft_hca *hca,
 	return MRSOFT_R_NONE;
 }
 
+/* A packet that is lost: for no QP, or for @qp, which is held. */
+static enum mrsoft_reason lose(struct mrsoft_hca *hca, struct mrsoft_qp *qp,
+			       enum mrsoft_reason reason)
+{
+	if (qp)
+		return mrsoft_qp_refuse(qp, "packet", reason);
+	return mrsoft_diary_refuse(&hca->stats, &(struct mrsoft_refusal){
+		.reason = reason, .op = "packet",
+	});
+}
+
 static enum mrsoft_reason receive_at(struct mrsoft_hca *hca,
 				     struct sk_buff *skb, bool plain,
 				     const union ib_gid *sgid,
@@ -220,11 +231,13 @@ static enum mrsoft_reason receive_at(struct mrsoft_hca *hca,
 
 	reason = accept(hca, skb, plain, &qpn);
 	if (reason)
-		return reason;
+		return lose(hca, NULL, reason);
 	qp = mrsoft_qp_get(hca, qpn);
 	if (!qp)
-		return MRSOFT_R_NO_PEER;
+		return lose(hca, NULL, MRSOFT_R_NO_PEER);
 	reason = dispatch(qp, skb, sgid, dgid);
+	if (reason)
+		lose(hca, qp, reason);
 	mrsoft_qp_put(qp);
 	return reason;
 }
@@ -240,7 +253,7 @@ static void copy_to(struct mrsoft_qp *qp, struct sk_buff *skb,
 		reason = dispatch(qp, copy, sgid, dgid);
 	if (!reason)
 		return;
-	mrsoft_refuse(&qp->hca->stats, reason);
+	lose(qp->hca, qp, reason);
 	kfree_skb(copy);
 }
 
@@ -259,7 +272,7 @@ static void receive_on(const void *net, u32 ifindex, struct sk_buff *skb,
 	if (!reason && qpn != MRSOFT_QPN_MCAST)
 		reason = MRSOFT_R_NO_PEER;
 	if (reason) {
-		mrsoft_refuse(&hca->stats, reason);
+		lose(hca, NULL, reason);
 		return;
 	}
 	while ((qp = mrsoft_mcast_next(net, ifindex, dgid, &next))) {
@@ -305,7 +318,6 @@ static void receive(const void *net, struct sk_buff *skb)
 	reason = receive_at(hca, skb, plain, &sgid, &dgid);
 	if (!reason)
 		return;
-	mrsoft_refuse(&hca->stats, reason);
 drop:
 	kfree_skb(skb);
 }

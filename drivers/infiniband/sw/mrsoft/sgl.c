@@ -24,8 +24,10 @@ static struct mrsoft_access sge_access(struct mrsoft_qp *qp,
 				       const struct ib_sge *sge, u32 off,
 				       u64 len)
 {
-	return mrsoft_qp_sge_access(qp, sge, off, len,
-				    sge_rights(qp->sq.msg->op));
+	const struct mrsoft_op *op = qp->sq.msg->op;
+
+	return mrsoft_qp_sge_access(qp, sge, off, len, sge_rights(op),
+				    op->name, mrsoft_qp_peer(qp));
 }
 
 /**

@@ -3,7 +3,8 @@
  * status.c - tables of statuses and reasons
  *
  * Owns:     the map responder status -> requester's completion status; the
- *           name and text of each reason; timer codes.
+ *           name and text of each reason and of what becomes of keys; timer
+ *           codes.
  * Not here: counting (struct mrsoft_stats, status.h), completions (cq.c).
  * Locks:    none, all data is const.
  * Context:  any.
@@ -296,4 +297,26 @@ const char *mrsoft_reason_text(enum mrsoft_reason reason)
 	if ((u32)reason >= MRSOFT_R_COUNT || !reasons[reason].text)
 		return "unknown reason";
 	return reasons[reason].text;
+}
+
+/**
+ * mrsoft_end_text - a word for what became of a key
+ * @how: what
+ *
+ * Context: any.
+ * Return: a constant without spaces.
+ */
+const char *mrsoft_end_text(enum mrsoft_end how)
+{
+	static const char * const texts[MRSOFT_END_COUNT] = {
+		[MRSOFT_END_NONE]	 = "-",
+		[MRSOFT_END_DEREG]	 = "deregistered",
+		[MRSOFT_END_DEALLOC]	 = "deallocated",
+		[MRSOFT_END_INVALIDATED] = "invalidated",
+		[MRSOFT_END_REMOTE_INV]	 = "invalidated-by-peer",
+		[MRSOFT_END_UNBOUND]	 = "unbound",
+		[MRSOFT_END_QP_GONE]	 = "qp-gone",
+	};
+
+	return how < MRSOFT_END_COUNT ? texts[how] : "-";
 }

@@ -37,6 +37,29 @@ enum mrsoft_status {
 };
 
 /**
+ * enum mrsoft_end - what became of a key
+ * @MRSOFT_END_NONE: nothing is known of it
+ * @MRSOFT_END_DEREG: its region was deregistered
+ * @MRSOFT_END_DEALLOC: its window was deallocated
+ * @MRSOFT_END_INVALIDATED: its owner invalidated it
+ * @MRSOFT_END_REMOTE_INV: a peer invalidated it
+ * @MRSOFT_END_UNBOUND: its window was unbound or bound anew
+ * @MRSOFT_END_QP_GONE: the QP that it was bound to was reset or destroyed
+ */
+enum mrsoft_end {
+	MRSOFT_END_NONE,
+	MRSOFT_END_DEREG,
+	MRSOFT_END_DEALLOC,
+	MRSOFT_END_INVALIDATED,
+	MRSOFT_END_REMOTE_INV,
+	MRSOFT_END_UNBOUND,
+	MRSOFT_END_QP_GONE,
+	MRSOFT_END_COUNT
+};
+
+struct mrsoft_diary;
+
+/**
  * struct mrsoft_stats - what a device counts
  * @reasons: refusals, by &enum mrsoft_reason
  * @tx_msgs: messages finished by requesters
@@ -47,6 +70,7 @@ enum mrsoft_status {
  * @retransmits: packets that were sent again
  * @duplicates: requests that had come before
  * @page_faults: times that a message needed a page that was not present
+ * @diary: I, where refusals are written down, or NULL
  *
  * All lock-free; readers may see one counter ahead of another.
  */
@@ -60,12 +84,16 @@ struct mrsoft_stats {
 	atomic64_t retransmits;
 	atomic64_t duplicates;
 	atomic64_t page_faults;
+	struct mrsoft_diary *diary;
 };
 
 /**
  * mrsoft_refuse - count a refusal
  * @stats: the device's counters
  * @reason: why
+ *
+ * By itself only for what is the consequence of another refusal: a flush.  All
+ * else goes through mrsoft_diary_refuse().
  *
  * Context: any.
  * Return: @reason, so that a refusal reads `return mrsoft_refuse(...)`.
@@ -82,5 +110,6 @@ u64 mrsoft_rnr_ns(u8 code);
 u64 mrsoft_ack_ns(u8 code);
 const char *mrsoft_reason_name(enum mrsoft_reason reason);
 const char *mrsoft_reason_text(enum mrsoft_reason reason);
+const char *mrsoft_end_text(enum mrsoft_end how);
 
 #endif /* MRSOFT_STATUS_H */

@@ -23,6 +23,7 @@
 #include "psn.h"
 #include "sgl.h"
 #include "sq.h"
+#include "trace.h"
 #include "tx.h"
 
 /* Packets that may be on their way: half of it is asked an acknowledge for. */
@@ -103,7 +104,7 @@ static void progress(struct mrsoft_qp *qp, u32 una)
 static int give_up(struct mrsoft_qp *qp, enum ib_wc_status *status,
 		   enum ib_wc_status wc, enum mrsoft_reason reason)
 {
-	mrsoft_refuse(&qp->hca->stats, reason);
+	mrsoft_qp_refuse_send(qp, reason);
 	/* The reason of the last try says more than the count. */
 	if (!qp->sq.msg->reason)
 		qp->sq.msg->reason = reason;
@@ -120,6 +121,8 @@ static int retry(struct mrsoft_qp *qp, enum ib_wc_status *status)
 		return give_up(qp, status, IB_WC_RETRY_EXC_ERR,
 			       MRSOFT_R_RETRY_EXCEEDED);
 	atomic64_inc(&qp->hca->stats.retries);
+	trace_mrsoft_retransmit(qp->qpn, qp->attr.dest_qp_num, tx->una,
+				qp->sq.retries);
 	tx->next = tx->una;
 	arm(qp);
 	return -EINPROGRESS;
@@ -229,10 +232,10 @@ static void xmit(struct mrsoft_qp *qp, struct sk_buff *skb)
 
 	if (!READ_ONCE(hca->port_up)) {
 		kfree_skb(skb);
-		reason = mrsoft_refuse(&hca->stats, MRSOFT_R_PORT_DOWN);
+		reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_PORT_DOWN);
 	} else if (!mrsoft_udp_xmit(hca->udp, &qp->av, qp->wire->sport,
 				    hca->ifindex, &tx_of(qp)->route, skb)) {
-		reason = mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PATH);
+		reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PATH);
 	}
 	/* As lost on the way: a time-out finds it out. */
 	qp->sq.msg->reason = reason;
@@ -500,8 +503,7 @@ static int hear_nak(struct mrsoft_qp *qp, u8 code, enum ib_wc_status *status)
 	/* reserved codes: the peer will not answer otherwise */
 	*status = mrsoft_status_to_wc(code < ARRAY_SIZE(answers) ?
 				      answers[code] : MRSOFT_S_REM_OP);
-	qp->sq.msg->reason = mrsoft_refuse(&qp->hca->stats,
-					   MRSOFT_R_PEER_REFUSED);
+	qp->sq.msg->reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_PEER_REFUSED);
 	return 0;
 }
 
@@ -758,7 +760,7 @@ void mrsoft_tx_datagram(struct mrsoft_qp *qp, const struct mrsoft_av *av,
 	void *to;
 
 	if (!READ_ONCE(hca->port_up)) {
-		mrsoft_refuse(&hca->stats, MRSOFT_R_PORT_DOWN);
+		mrsoft_qp_refuse_send(qp, MRSOFT_R_PORT_DOWN);
 		return;
 	}
 	skb = request(qp, msg->psn, MRSOFT_PKTF_ONLY, msg->length, false, &to);
@@ -773,5 +775,5 @@ void mrsoft_tx_datagram(struct mrsoft_qp *qp, const struct mrsoft_av *av,
 	if (!mrsoft_udp_xmit(hca->udp, av,
 			     rdma_get_udp_sport(av->flow_label, qp->qpn, qpn),
 			     hca->ifindex, NULL, skb))
-		mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PATH);
+		mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PATH);
 }

@@ -22,6 +22,7 @@
 #include "rx.h"
 #include "sq.h"
 #include "tx.h"
+#include "trace.h"
 #include "verbs.h"
 #include "verbs_qp.h"
 
@@ -71,6 +72,7 @@ static void init_qp(struct mrsoft_qp *qp, const struct ib_qp_init_attr *init,
 	qp->pd = mrsoft_pd(qp->ib.pd);
 	qp->type = init->qp_type;
 	qp->is_user = is_user;
+	mrsoft_who_set(&qp->who, is_user ? NULL : qp->ib.res.kern_name);
 	qp->send_cq = mrsoft_cq(init->send_cq);
 	qp->recv_cq = mrsoft_cq(init->recv_cq);
 	qp->srq = init->srq ? mrsoft_srq(init->srq) : NULL;
@@ -82,6 +84,7 @@ static void init_qp(struct mrsoft_qp *qp, const struct ib_qp_init_attr *init,
 	mrsoft_resp_init(qp);
 	/* The number follows when the QP is published. */
 	mrsoft_mw_binder_init(&qp->binder, 0, qp->pd);
+	qp->binder.who = &qp->who;
 }
 
 static int init_rq(struct mrsoft_qp *qp, struct ib_qp_cap *cap,
@@ -202,7 +205,7 @@ static int choose_path(struct mrsoft_qp *qp, const union ib_gid *dgid,
 	}
 	if (READ_ONCE(hca->path_mode) == MRSOFT_PATH_LOCAL ||
 	    !mrsoft_hca_udp(hca)) {
-		mrsoft_refuse(&hca->stats, MRSOFT_R_NO_PATH);
+		mrsoft_qp_refuse(qp, "connect", MRSOFT_R_NO_PATH);
 		return -ENETUNREACH;
 	}
 	*path = &mrsoft_wire_path;
@@ -216,6 +219,8 @@ static void set_path(struct mrsoft_qp *qp, const struct mrsoft_path_ops *path)
 	spin_lock_irqsave(&qp->state_lock, flags);
 	WRITE_ONCE(qp->path, path);
 	spin_unlock_irqrestore(&qp->state_lock, flags);
+	trace_mrsoft_path(qp->qpn, qp->attr.dest_qp_num,
+			  path ? path->name : "none");
 	if (path == &mrsoft_wire_path)
 		mrsoft_rx_open(qp);
 }

@@ -470,7 +470,7 @@ static bool respond_uc(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 			mrsoft_resp_abort(wire->qp, &rx->msg);
 		rx->begun = false;
 		if (!(pkt->type->flags & MRSOFT_PKTF_FIRST)) {
-			mrsoft_refuse(&wire->qp->hca->stats, MRSOFT_R_PSN);
+			mrsoft_qp_refuse(wire->qp, "packet", MRSOFT_R_PSN);
 			return false;
 		}
 		rx->epsn = pkt->psn;
@@ -493,7 +493,7 @@ static bool respond_rc(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 		duplicate(wire, pkt);
 		return false;
 	}
-	mrsoft_refuse(&wire->qp->hca->stats, MRSOFT_R_PSN);
+	mrsoft_qp_refuse(wire->qp, "packet", MRSOFT_R_PSN);
 	if (!rx->silent) {
 		rx->silent = true;
 		ack_now(wire);
