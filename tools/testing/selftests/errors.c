@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "lib.h"
+#include "told.h"
 
 #define SIZE (16 * KiB)
 
@@ -295,6 +296,10 @@ static void rc_fault(const void *arg)
 			EXPECT_EVENT(w.c, f->event, w.b.qp);
 		EXPECT_NO_EVENT(w.c, 20);
 	}
+	if (f->reason >= 0 && B_STAYS(f))
+		expect_diary(w.a.qp->qp_num, w.b.qp->qp_num, f->reason);
+	else if (f->reason >= 0)
+		expect_diary(w.b.qp->qp_num, w.a.qp->qp_num, f->reason);
 	/* once each */
 	EXPECT_EMPTY(w.a.scq, 5);
 	EXPECT_EMPTY(w.a.rcq, 5);
