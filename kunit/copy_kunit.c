@@ -19,7 +19,7 @@ struct copy_mem {
 
 static struct mrsoft_pages *small_pages(struct kunit *test, void *mem)
 {
-	struct mrsoft_pages *pages = mrsoft_pages_list(BYTES / 512 + 1);
+	struct mrsoft_pages *pages = mrsoft_pages_list(BYTES / 512 + 1, false);
 	struct ib_mr *ibmr = kunit_kzalloc(test, sizeof(*ibmr), GFP_KERNEL);
 	struct scatterlist sg;
 	u64 iova, length;

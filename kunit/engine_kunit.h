@@ -234,7 +234,7 @@ static inline struct mrsoft_mr *new_mr(struct end *end, int pd, void *addr,
 	int i;
 
 	mr = mrsoft_mr_alloc_fast(&end->hca.keys, &end->pd[pd],
-				  len / PAGE_SIZE + 2);
+				  len / PAGE_SIZE + 2, false);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
 	for (i = 0; i < MAX_MRS && end->mrs[i]; i++)
 		;

@@ -96,7 +96,7 @@ static inline struct mrsoft_mr *mem_region(struct kunit *test, struct mem *m,
 {
 	struct mrsoft_mr *mr;
 
-	mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[pd], len / PAGE_SIZE + 2);
+	mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[pd], len / PAGE_SIZE + 2, false);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
 	KUNIT_ASSERT_EQ(test, mem_fast_reg(m, mr, addr, len, iova, mr->key.key,
 					   access), MRSOFT_R_NONE);
@@ -110,7 +110,7 @@ static inline struct mrsoft_mr *mem_bare_region(struct kunit *test,
 {
 	struct mrsoft_mr *mr;
 
-	mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[pd], 1);
+	mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[pd], 1, false);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
 	mr->key.iova = iova;
 	mr->key.length = length;

@@ -335,7 +335,7 @@ static void step_mr(struct walk *w)
 		r->exists = false;
 		return;
 	}
-	w->mr[i] = mrsoft_mr_alloc_fast(&w->m->table, &w->m->pd[pd], 2);
+	w->mr[i] = mrsoft_mr_alloc_fast(&w->m->table, &w->m->pd[pd], 2, false);
 	KUNIT_ASSERT_FALSE(w->test, IS_ERR(w->mr[i]));
 	r->exists = true;
 	r->valid = false;

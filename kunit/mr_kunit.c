@@ -222,7 +222,7 @@ static void key_not_reused(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, seen);
 	for (i = 0; i < CYCLES; i++) {
-		mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0], 1);
+		mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0], 1, false);
 		if (IS_ERR(mr))
 			break;
 		again += test_and_set_bit(mr->key.key >> 8, seen);
@@ -269,18 +269,18 @@ static void limits(struct kunit *test)
 	struct mrsoft_mr *mr;
 
 	KUNIT_EXPECT_EQ(test, PTR_ERR(mrsoft_mr_alloc_fast(&m->table, &m->pd[0],
-							   0)), -EINVAL);
+							   0, false)), -EINVAL);
 	mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0],
-				  MRSOFT_MAX_FAST_REG_PAGES + 1);
+				  MRSOFT_MAX_FAST_REG_PAGES + 1, false);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(mr), -EINVAL);
 
 	/* the last one of the device; one more leaves nothing behind */
 	atomic_set(&m->table.regions, MRSOFT_MAX_MR - 1);
 	mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0],
-				  MRSOFT_MAX_FAST_REG_PAGES);
+				  MRSOFT_MAX_FAST_REG_PAGES, false);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
 	KUNIT_EXPECT_EQ(test, PTR_ERR(mrsoft_mr_alloc_fast(&m->table, &m->pd[0],
-							   1)), -ENOMEM);
+							   1, false)), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(mrsoft_mr_get_dma(&m->table, &m->pd[0],
 							0)), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, atomic_read(&m->pd[0].regions), 1);
@@ -670,7 +670,7 @@ static void fast_life(struct kunit *test)
 	u8 *one = mem_alloc(test, 2 * PAGE_SIZE);
 	u8 *two = mem_alloc(test, 2 * PAGE_SIZE);
 	struct mem *m = test->priv;
-	struct mrsoft_mr *mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0], 8);
+	struct mrsoft_mr *mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0], 8, false);
 	u32 key, next;
 	u8 byte;
 
@@ -753,7 +753,7 @@ static void fast_refusals(struct kunit *test)
 {
 	u8 *mem = mem_alloc(test, PAGE_SIZE);
 	struct mem *m = test->priv;
-	struct mrsoft_mr *mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0], 8);
+	struct mrsoft_mr *mr = mrsoft_mr_alloc_fast(&m->table, &m->pd[0], 8, false);
 	u32 key;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));

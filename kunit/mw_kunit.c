@@ -173,7 +173,7 @@ static void wrong_keys(struct kunit *test)
 	struct mrsoft_mr *other = mem_bare_region(test, w->m, 1, IOVA, BYTES,
 						  ALL_RIGHTS);
 	struct mrsoft_mr *invalid = mrsoft_mr_alloc_fast(&w->m->table,
-							 &w->m->pd[0], 1);
+							 &w->m->pd[0], 1, false);
 	u32 k1 = key_of(w, 0), k2 = key_of(w, 1), mr = w->mr->key.key;
 	struct {
 		u32 mw, next, mr;

@@ -262,7 +262,7 @@ static void list_lookup(struct kunit *test)
 {
 	const struct list_row *row = test->param_value;
 	struct ib_mr *ibmr = kunit_kzalloc(test, sizeof(*ibmr), GFP_KERNEL);
-	struct mrsoft_pages *pages = mrsoft_pages_list(256);
+	struct mrsoft_pages *pages = mrsoft_pages_list(256, false);
 	struct arena *arena = test->priv;
 	unsigned int offset = row->offset;
 	u8 *flat = arena->mem + row->start;
@@ -291,7 +291,7 @@ static void list_lookup(struct kunit *test)
 static void list_partial(struct kunit *test)
 {
 	struct ib_mr *ibmr = kunit_kzalloc(test, sizeof(*ibmr), GFP_KERNEL);
-	struct mrsoft_pages *pages = mrsoft_pages_list(2);
+	struct mrsoft_pages *pages = mrsoft_pages_list(2, false);
 	struct arena *arena = test->priv;
 	struct scatterlist sg[3];
 	u64 iova, length;
@@ -321,7 +321,7 @@ static void list_partial(struct kunit *test)
 static void list_pending(struct kunit *test)
 {
 	struct ib_mr *ibmr = kunit_kzalloc(test, sizeof(*ibmr), GFP_KERNEL);
-	struct mrsoft_pages *pages = mrsoft_pages_list(4);
+	struct mrsoft_pages *pages = mrsoft_pages_list(4, false);
 	struct arena *arena = test->priv;
 	u8 *one = arena->mem + 5, *two = arena->mem + 8 * PAGE_SIZE;
 	unsigned int beyond = 1 << 20;

@@ -95,6 +95,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 				    IB_DEVICE_FLUSH_GLOBAL |
 				    IB_DEVICE_ATOMIC_WRITE,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG |
+				    IBK_SG_GAPS_REG |
 				    (MRSOFT_ODP ? IBK_ON_DEMAND_PAGING : 0),
 		.max_send_sge = MRSOFT_MAX_SGE,
 		.max_recv_sge = MRSOFT_MAX_SGE,

@@ -180,18 +180,20 @@ struct mrsoft_mr *mrsoft_mr_get_dma(struct mrsoft_table *table,
  * mrsoft_mr_alloc_fast - a region for fast registration, not valid yet
  * @table: the device's table
  * @pd: whose region it becomes
- * @max_pages: MR pages that it can map
+ * @max_pages: MR pages that it can map, with @gaps entries
+ * @gaps: entries may begin and end anywhere
  *
  * Context: process, sleeps.
  * Return: the region or ERR_PTR: -EINVAL: none or too many pages; -ENOMEM.
  */
 struct mrsoft_mr *mrsoft_mr_alloc_fast(struct mrsoft_table *table,
-				       struct mrsoft_pd *pd, u32 max_pages)
+				       struct mrsoft_pd *pd, u32 max_pages,
+				       bool gaps)
 {
 	if (!max_pages || max_pages > MRSOFT_MAX_FAST_REG_PAGES)
 		return ERR_PTR(-EINVAL);
 	return mr_create(table, pd, MRSOFT_KEY_MR_FAST,
-			 mrsoft_pages_list(max_pages));
+			 mrsoft_pages_list(max_pages, gaps));
 }
 
 /* A kernel consumer's region ends in whatever process is there. */

@@ -34,7 +34,8 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 struct mrsoft_mr *mrsoft_mr_get_dma(struct mrsoft_table *table,
 				    struct mrsoft_pd *pd, int access);
 struct mrsoft_mr *mrsoft_mr_alloc_fast(struct mrsoft_table *table,
-				       struct mrsoft_pd *pd, u32 max_pages);
+				       struct mrsoft_pd *pd, u32 max_pages,
+				       bool gaps);
 int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 		    u64 iova, int access, struct mrsoft_pd *pd);
 /* 0 and the MR is gone, or -EBUSY and nothing changed.  Invariants 1 to 3. */

@@ -66,7 +66,10 @@ struct mrsoft_pages {
 
 /**
  * struct page_map - one mapping of a fast-reg list
- * @addr: kernel address of each MR page, aligned down to the page size
+ * @addr: kernel address of each MR page, aligned down to the page size; with
+ *	@end: of the first byte of each entry
+ * @end: of a list with gaps: offset in the region of the first byte behind each
+ *	entry; else NULL
  * @num: entries used
  * @shift: MR page size, 1 << @shift bytes; it need not be the kernel's
  * @first: offset of the first byte in the first MR page
@@ -75,6 +78,7 @@ struct mrsoft_pages {
  */
 struct page_map {
 	u64 *addr;
+	u64 *end;
 	u32 num;
 	u8 shift;
 	u64 first;
@@ -380,14 +384,32 @@ struct mrsoft_pages *mrsoft_pages_kernel(void)
 	return pages;
 }
 
+static int page_map_alloc(struct page_map *map, u32 max, bool gaps)
+{
+	map->addr = kvcalloc(max, sizeof(u64), GFP_KERNEL);
+	if (!map->addr)
+		return -ENOMEM;
+	if (!gaps)
+		return 0;
+	map->end = kvcalloc(max, sizeof(u64), GFP_KERNEL);
+	return map->end ? 0 : -ENOMEM;
+}
+
+static void page_map_free(struct page_map *map)
+{
+	kvfree(map->addr);
+	kvfree(map->end);
+}
+
 /**
  * mrsoft_pages_list - an empty list for fast registration
- * @max: MR pages that it has room for
+ * @max: MR pages that it has room for, with @gaps entries
+ * @gaps: entries may begin and end anywhere
  *
  * Context: process, sleeps.
  * Return: the pages or ERR_PTR: -ENOMEM.
  */
-struct mrsoft_pages *mrsoft_pages_list(u32 max)
+struct mrsoft_pages *mrsoft_pages_list(u32 max, bool gaps)
 {
 	struct page_list *list = kzalloc_obj(*list);
 
@@ -396,9 +418,8 @@ struct mrsoft_pages *mrsoft_pages_list(u32 max)
 	pages_init(&list->pages, PAGES_LIST);
 	spin_lock_init(&list->lock);
 	list->max = max;
-	list->live.addr = kvcalloc(max, sizeof(u64), GFP_KERNEL);
-	list->pending.addr = kvcalloc(max, sizeof(u64), GFP_KERNEL);
-	if (!list->live.addr || !list->pending.addr)
+	if (page_map_alloc(&list->live, max, gaps) ||
+	    page_map_alloc(&list->pending, max, gaps))
 		goto err_free;
 	return &list->pages;
 
@@ -423,8 +444,8 @@ static void pages_free(struct mrsoft_pages *pages)
 		break;
 	case PAGES_LIST:
 		list = to_list(pages);
-		kvfree(list->live.addr);
-		kvfree(list->pending.addr);
+		page_map_free(&list->live);
+		page_map_free(&list->pending);
 		kfree(list);
 		break;
 	case PAGES_ODP:
@@ -518,6 +539,34 @@ static int page_list_add(struct ib_mr *walker, u64 addr)
 	return 0;
 }
 
+/* As ib_sg_to_pages(), but each entry is taken as it is. */
+static int list_fill_gaps(struct page_list *list, struct scatterlist *sgl,
+			  int nents, unsigned int *sg_offset)
+{
+	struct page_map *map = &list->pending;
+	unsigned int skip = sg_offset ? *sg_offset : 0;
+	struct scatterlist *sg;
+	u64 end = 0;
+	int i;
+
+	lockdep_assert_held(&list->lock);
+	if (nents <= 0 || skip > sg_dma_len(sgl))
+		return -EINVAL;
+	nents = min_t(u32, nents, list->max);
+	for_each_sg(sgl, sg, nents, i) {
+		map->addr[i] = sg_dma_address(sg) + skip;
+		end += sg_dma_len(sg) - skip;
+		map->end[i] = end;
+		skip = 0;
+	}
+	map->num = nents;
+	list->walker.iova = map->addr[0];
+	list->walker.length = end;
+	if (sg_offset)
+		*sg_offset = 0;
+	return nents;
+}
+
 /**
  * mrsoft_pages_list_map - fill the list that the next commit makes live
  * @pages: from mrsoft_pages_list()
@@ -549,8 +598,11 @@ int mrsoft_pages_list_map(struct mrsoft_pages *pages, struct ib_mr *ibmr,
 	list->fresh = false;
 	map->num = 0;
 	list->walker.page_size = ibmr->page_size;
-	num = ib_sg_to_pages(&list->walker, sg, nents, sg_offset,
-			     page_list_add);
+	if (map->end)
+		num = list_fill_gaps(list, sg, nents, sg_offset);
+	else
+		num = ib_sg_to_pages(&list->walker, sg, nents, sg_offset,
+				     page_list_add);
 	if (num >= 0) {
 		map->shift = ilog2(ibmr->page_size);
 		map->iova = list->walker.iova;
@@ -609,6 +661,26 @@ static void *table_map(const struct mrsoft_pages *pages, u64 offset,
 	return kmap_local_page(pfn_to_page(pfn)) + offset_in_page(at);
 }
 
+/* The entry is the first that ends behind the offset; an empty one is none. */
+static void *gaps_map(const struct page_map *map, u64 offset, size_t *len)
+{
+	u32 low = 0, high = map->num, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (map->end[mid] > offset)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	if (WARN_ON_ONCE(low >= map->num))
+		return NULL;
+	*len = min_t(u64, *len, map->end[low] - offset);
+	if (low)
+		offset -= map->end[low - 1];
+	return ib_virt_dma_to_ptr(map->addr[low] + offset);
+}
+
 static void *list_map(const struct page_map *map, u64 offset, size_t *len)
 {
 	u64 at = map->first + offset;
@@ -641,6 +713,8 @@ void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
 	case PAGES_TABLE:
 		return table_map(pages, offset, len);
 	case PAGES_LIST:
+		if (to_list(pages)->live.end)
+			return gaps_map(&to_list(pages)->live, offset, len);
 		return list_map(&to_list(pages)->live, offset, len);
 	case PAGES_ODP:
 		return mrsoft_odp_map(pages->odp, offset, len, write);

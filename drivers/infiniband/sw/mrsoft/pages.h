@@ -24,8 +24,8 @@ struct mrsoft_pages *mrsoft_pages_repin(const struct mrsoft_pages *old,
 					int access);
 /* All of the kernel's linear map; offset is then a kernel virtual address. */
 struct mrsoft_pages *mrsoft_pages_kernel(void);
-/* An empty page list for fast registration, for up to @max pages. */
-struct mrsoft_pages *mrsoft_pages_list(u32 max);
+/* An empty list for fast registration: @max pages, or entries of any length. */
+struct mrsoft_pages *mrsoft_pages_list(u32 max, bool gaps);
 /* Pages that somebody else keeps, as @sgt lists them, from byte @skip on. */
 struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip);
 /*

@@ -422,12 +422,13 @@ static int dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 static struct ib_mr *alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			      u32 max_num_sg)
 {
-	if (type != IB_MR_TYPE_MEM_REG)
+	if (type != IB_MR_TYPE_MEM_REG && type != IB_MR_TYPE_SG_GAPS)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_num_sg || max_num_sg > MRSOFT_MAX_FAST_REG_PAGES)
 		return ERR_PTR(-EINVAL);
 	return mr_or_error(mrsoft_mr_alloc_fast(keys_of(ibpd),
-						mrsoft_pd(ibpd), max_num_sg));
+						mrsoft_pd(ibpd), max_num_sg,
+						type == IB_MR_TYPE_SG_GAPS));
 }
 
 static int map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
