@@ -6,10 +6,14 @@
 #ifndef MRSOFT_COMPAT_KUNIT_RESOURCE_H
 #define MRSOFT_COMPAT_KUNIT_RESOURCE_H
 
+#if IS_ENABLED(CONFIG_KUNIT)
 #include_next <kunit/resource.h>
 #include <linux/slab.h>
+#endif
 
-#ifndef MRSOFT_HAVE_KUNIT_ADD_ACTION
+#if !IS_ENABLED(CONFIG_KUNIT)
+#include <kunit/mrsoft_small.h>
+#elif !defined(MRSOFT_HAVE_KUNIT_ADD_ACTION)
 typedef void (kunit_action_t)(void *);
 
 #define KUNIT_DEFINE_ACTION_WRAPPER(wrapper, orig, arg_type)	\

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shadow of <kunit/test.h>: helpers that came after 6.1. */
+/*
+ * Shadow of <kunit/test.h>: helpers that came after 6.1, and for a kernel that was
+ * built without KUnit, as Debian's are, the part of it that kunit/live uses.
+ */
 #ifndef MRSOFT_COMPAT_KUNIT_TEST_H
 #define MRSOFT_COMPAT_KUNIT_TEST_H
 
+#if IS_ENABLED(CONFIG_KUNIT)
 #include_next <kunit/test.h>
+#else
+#include <kunit/mrsoft_small.h>
+#endif
 
 #ifndef KUNIT_EXPECT_MEMEQ
 #define KUNIT_EXPECT_MEMEQ(test, left, right, size) \

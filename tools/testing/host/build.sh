@@ -11,7 +11,7 @@
 clean_build()
 {
 	local log
-	log=$(BUILD_STRICT=1 "$TESTING/kernels/build-module" "$1" 2>&1 >/dev/null) &&
+	log=$(BUILD_STRICT=1 BUILD_LIVE=1 "$TESTING/kernels/build-module" "$1" 2>&1 >/dev/null) &&
 		[ -z "$log" ] && return 0
 	echo "$log"
 	return 1

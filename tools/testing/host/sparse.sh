@@ -15,7 +15,7 @@ sparse_clean()
 	local dir=$MRSOFT_CACHE/build/$kernel-sparse
 
 	# 7.3 would leave Debian's sparse out: it does not know __typeof_unqual__
-	BUILD_TAG=sparse "$TESTING/kernels/build-module" "$kernel" C=2 \
+	BUILD_TAG=sparse BUILD_LIVE=1 "$TESTING/kernels/build-module" "$kernel" C=2 \
 		CHECK="sparse -D__typeof_unqual__=__typeof__" \
 		>"$log.out" 2>&1 || { tail -n 20 "$log.out"; return 1; }
 	cp "$dir/build.log" "$log"

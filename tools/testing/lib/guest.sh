@@ -9,6 +9,7 @@
 #
 # Environment, from the machine:
 #   MRSOFT_KO       mrsoft.ko for this kernel     MRSOFT_KUNIT  kunit/*.ko
+#   MRSOFT_LIVE     kunit/live/*.ko, if the suite kverbs is to run
 #   MRSOFT_BIN      programs of selftests/        MRSOFT_SRC    the tree
 #   MRSOFT_RESULTS  writable, kept on the host    MRSOFT_MACHINE  uml-plain, vm-6.1, ...
 

@@ -22,15 +22,17 @@ machine_job()
 	rm -f "$RESULTS/status" "$RESULTS/console" "$RESULTS/kmemleak" "$RESULTS/dmesg"
 
 	# the machine has copies: a later build must not change them under it
-	mkdir -p "$RESULTS/modules/kunit" "$RESULTS/bin"
+	mkdir -p "$RESULTS/modules/kunit" "$RESULTS/modules/live" "$RESULTS/bin"
 	if [ -n "${MRSOFT_NO_KO:-}" ] || [ ! -e "$MRSOFT_SRC/Kbuild" ]; then
 		say "no mrsoft.ko for this run"
 	else
 		ko=$("$TESTING/kernels/build-module" "$kernel") || return 1
 		cp "$ko" "$RESULTS/modules/"
 		dir=${ko%/drivers/*}/kunit
-		[ -z "${BUILD_KUNIT:-}" ] || find "$dir" -name '*.ko' \
+		[ -z "${BUILD_KUNIT:-}" ] || find "$dir" -maxdepth 1 -name '*.ko' \
 			-exec cp -t "$RESULTS/modules/kunit" {} +
+		[ -z "${BUILD_LIVE:-}" ] || cp "$dir"/live/*.ko \
+			"$RESULTS/modules/live/" || return 1
 	fi
 	"$TESTING/lib/build-selftests" "$RESULTS/bin" || return 1
 
@@ -47,6 +49,7 @@ machine_job()
 			MRSOFT_MACHINE "$machine" \
 			MRSOFT_KO "$RESULTS/modules/mrsoft.ko" \
 			MRSOFT_KUNIT "$RESULTS/modules/kunit" \
+			MRSOFT_LIVE "$RESULTS/modules/live" \
 			MRSOFT_BIN "$RESULTS/bin" \
 			JOB_MODULES "$root/lib/modules" \
 			JOB_SCRIPT_DIR "$script_dir"
