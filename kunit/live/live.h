@@ -74,6 +74,7 @@ bool live_is_wire(void);
 int live_client_register(struct kunit_suite *suite);
 void live_client_unregister(struct kunit_suite *suite);
 extern struct kunit_suite live_mr_suite;
+extern struct kunit_suite live_cq_suite;
 
 /* objects, each for the time of the case */
 struct ib_pd *live_pd(struct kunit *test, struct ib_device *dev, unsigned int flags);

@@ -87,7 +87,7 @@ bool live_is_wire(void)
 	return wire;
 }
 
-kunit_test_suites(&live_mr_suite);
+kunit_test_suites(&live_mr_suite, &live_cq_suite);
 
 MODULE_DESCRIPTION("mrsoft: verbs of the kernel on live devices");
 MODULE_LICENSE("GPL");

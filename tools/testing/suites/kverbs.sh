@@ -29,7 +29,7 @@ devices()
 # All that the cases made is gone: what is left is the idle device's
 objects()
 {
-	rdma resource show | sed 's/ cm_id.*//'
+	rdma resource show | sed 's, cq [0-9]*,,'
 }
 
 no_devices()

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cq.c - completion queues: building a CQE, arming, overflow, resize, upcall
+ * cq.c - completion queues: building a CQE, arming, moderation, overflow, resize,
+ *        upcall
  *
  * Owns:     the layout of a CQE (user and kernel), what is armed, the overflow state.
  * Not here: when a work request completes and with what (sq.c, resp.c).
  * Locks:    cq.lock (spin, irqsave) is the innermost of all; upcalls are made after it.
  * Lifetime: QPs count in the core, so nobody posts once destroy_cq gets here.
  * Context:  post, arm and poll in any context; init, resize and destroy sleep.
+ *           A moderated event may come from a timer, in softirq.
  * Spec:     IBA Vol 1, 10.8 completion queues, 11.4.2 completion event request
  * Tests:    kunit/cq_kunit.c
  */
@@ -79,7 +81,10 @@ static bool cq_push(struct mrsoft_cq *cq, const struct ib_wc *wc)
 	return mrsoft_ring_push(&cq->ring, &uwc, sizeof(uwc));
 }
 
-/* The consumer's request is used up by the completion that meets it. */
+/*
+ * The consumer's request is used up by the completion that meets it; with
+ * moderation by the last of some, or by the timer that the first of them starts.
+ */
 static bool cq_take_notify(struct mrsoft_cq *cq, bool solicited)
 {
 	lockdep_assert_held(&cq->lock);
@@ -88,8 +93,42 @@ static bool cq_take_notify(struct mrsoft_cq *cq, bool solicited)
 		return false;
 	if (cq->notify == IB_CQ_SOLICITED && !solicited)
 		return false;
+	if (cq->mod_count && ++cq->held < cq->mod_count) {
+		if (cq->held == 1)
+			hrtimer_start(&cq->timer,
+				      ns_to_ktime(cq->mod_period * NSEC_PER_USEC),
+				      HRTIMER_MODE_REL_SOFT);
+		return false;
+	}
+	cq->held = 0;
 	cq->notify = 0;
 	return true;
+}
+
+/* What was held back is due now, if anything was. */
+static unsigned int cq_take_held(struct mrsoft_cq *cq)
+{
+	lockdep_assert_held(&cq->lock);
+
+	if (!cq->held)
+		return 0;
+	cq->held = 0;
+	cq->notify = 0;
+	return MRSOFT_CQ_DUE_EVENT;
+}
+
+/* A timer that was started for an event that has been given finds nothing held. */
+static enum hrtimer_restart timer_fn(struct hrtimer *timer)
+{
+	struct mrsoft_cq *cq = container_of(timer, struct mrsoft_cq, timer);
+	unsigned long flags;
+	unsigned int due;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	due = cq_take_held(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	mrsoft_cq_upcall(cq, due);
+	return HRTIMER_NORESTART;
 }
 
 static int cq_ring_init(struct mrsoft_ring *ring, u32 cqe, bool is_user,
@@ -111,6 +150,8 @@ static int cq_setup(struct mrsoft_cq *cq, struct mrsoft_stats *stats, u32 cqe,
 	int err;
 
 	spin_lock_init(&cq->lock);
+	hrtimer_setup(&cq->timer, timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	cq->stats = stats;
 	cq->is_user = is_user;
 	cq->notify = 0;
@@ -140,6 +181,43 @@ int mrsoft_cq_init(struct mrsoft_cq *cq, struct mrsoft_stats *stats, u32 cqe,
 }
 
 /**
+ * mrsoft_cq_moderate - have some completions make one event
+ * @cq: the CQ, in use
+ * @count: completions for an event; 0 and 1: no moderation
+ * @period: microseconds after which fewer do as well; 0: no moderation, since
+ *	the last completions would have no event
+ *
+ * Only completions that would have made an event count.  What is held back by
+ * the old rule is told now if the new one has no timer.
+ *
+ * Context: process, without a lock of ours.
+ */
+void mrsoft_cq_moderate(struct mrsoft_cq *cq, u16 count, u16 period)
+{
+	unsigned int due = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->mod_count = count > 1 && period ? count : 0;
+	cq->mod_period = period;
+	if (cq->held >= cq->mod_count)
+		due = cq_take_held(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	mrsoft_cq_upcall(cq, due);
+}
+
+/**
+ * mrsoft_cq_quiet - no event comes from the timer any more
+ * @cq: no QP uses it any more
+ *
+ * Context: process, sleeps.
+ */
+void mrsoft_cq_quiet(struct mrsoft_cq *cq)
+{
+	hrtimer_cancel(&cq->timer);
+}
+
+/**
  * mrsoft_cq_destroy - give up a completion queue
  * @cq: no QP uses it any more
  *
@@ -147,6 +225,7 @@ int mrsoft_cq_init(struct mrsoft_cq *cq, struct mrsoft_stats *stats, u32 cqe,
  */
 void mrsoft_cq_destroy(struct mrsoft_cq *cq)
 {
+	mrsoft_cq_quiet(cq);
 	mrsoft_ring_destroy(&cq->ring);
 }
 

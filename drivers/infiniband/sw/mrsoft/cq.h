@@ -7,6 +7,7 @@
 #ifndef MRSOFT_CQ_H
 #define MRSOFT_CQ_H
 
+#include <linux/hrtimer.h>
 #include <linux/spinlock.h>
 
 #include "ring.h"
@@ -21,6 +22,10 @@
  * @is_user: I, layout
  * @notify: C, what the consumer armed: IB_CQ_SOLICITED, IB_CQ_NEXT_COMP, 0
  * @overflow: C, an entry was lost; the CQ accepts nothing more
+ * @mod_count: C, completions that make one event; 0: each does
+ * @mod_period: C, microseconds that an event may be late
+ * @held: C, completions that have not made their event yet
+ * @timer: the event of those
  */
 struct mrsoft_cq {
 	struct ib_cq ib;
@@ -30,6 +35,10 @@ struct mrsoft_cq {
 	bool is_user;
 	u8 notify;
 	bool overflow;
+	u16 mod_count;
+	u16 mod_period;
+	u16 held;
+	struct hrtimer timer;
 };
 
 static inline struct mrsoft_cq *mrsoft_cq(struct ib_cq *ibcq)
@@ -76,6 +85,8 @@ int mrsoft_cq_post(struct mrsoft_cq *cq, const struct ib_wc *wc,
 /* The verbs poll_cq, req_notify_cq, peek end here.  Kernel CQs only for poll. */
 int mrsoft_cq_poll(struct mrsoft_cq *cq, int n, struct ib_wc *wc);
 int mrsoft_cq_arm(struct mrsoft_cq *cq, enum ib_cq_notify_flags flags);
+void mrsoft_cq_moderate(struct mrsoft_cq *cq, u16 count, u16 period);
+void mrsoft_cq_quiet(struct mrsoft_cq *cq);
 u32 mrsoft_cq_pending(struct mrsoft_cq *cq);
 
 #endif /* MRSOFT_CQ_H */

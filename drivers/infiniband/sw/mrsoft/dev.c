@@ -118,6 +118,10 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 		.max_srq_sge = MRSOFT_MAX_SGE,
 		.max_fast_reg_page_list_len = MRSOFT_MAX_FAST_REG_PAGES,
 		.max_pkeys = MRSOFT_MAX_PKEYS,
+		.cq_caps = {
+			.max_cq_moderation_count = U16_MAX,
+			.max_cq_moderation_period = U16_MAX,
+		},
 		.odp_caps = MRSOFT_ODP ? odp_caps : (struct ib_odp_caps){},
 		/* 4.096 us * 2^n: enough for a peer whose CPU is busy */
 		.local_ca_ack_delay = 15,

@@ -154,6 +154,19 @@ static int destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+static int modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	mrsoft_cq_moderate(mrsoft_cq(ibcq), count, period);
+	return 0;
+}
+
+/* Before the core ends the work that an event of a kernel consumer's CQ queues. */
+static int pre_destroy_cq(struct ib_cq *ibcq)
+{
+	mrsoft_cq_quiet(mrsoft_cq(ibcq));
+	return 0;
+}
+
 /* The reply comes first: with it unwritten the user would not find the new ring. */
 static int resize_cq(struct ib_cq *ibcq, unsigned int cqe,
 		     struct ib_udata *udata)
@@ -477,9 +490,11 @@ const struct ib_device_ops mrsoft_verbs_ops = {
 	.map_mr_sg = map_mr_sg,
 	.mmap = mrsoft_ring_mmap,
 	.mmap_free = mrsoft_ring_mmap_free,
+	.modify_cq = modify_cq,
 	.modify_srq = modify_srq,
 	.poll_cq = poll_cq,
 	.post_srq_recv = post_srq_recv,
+	.pre_destroy_cq = pre_destroy_cq,
 	.query_srq = query_srq,
 	.req_notify_cq = req_notify_cq,
 	.rereg_user_mr = rereg_user_mr,
