@@ -471,7 +471,7 @@ static void cq_post_atomic(struct kunit *test)
 	struct live_pair *pair = live_pair(test, NULL);
 	struct write *write = make_write(test, pair);
 	struct late *late = live_mem(test, sizeof(*late));
-	spinlock_t lock;
+	spinlock_t lock;	/* the consumer's */
 	unsigned long flags;
 	int err;
 

@@ -71,10 +71,15 @@ struct live_pair {
 /* main.c: the devices of this run */
 struct ib_device *live_dev(int n);
 bool live_is_wire(void);
+const char *live_spare(void);
+void *live_client_data(struct ib_device *dev);
 int live_client_register(struct kunit_suite *suite);
 void live_client_unregister(struct kunit_suite *suite);
 extern struct kunit_suite live_mr_suite;
 extern struct kunit_suite live_cq_suite;
+extern struct kunit_suite live_qp_suite;
+extern struct kunit_suite live_dev_suite;
+extern struct kunit_suite live_rw_suite;
 
 /* objects, each for the time of the case */
 struct ib_pd *live_pd(struct kunit *test, struct ib_device *dev, unsigned int flags);

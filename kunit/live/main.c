@@ -18,6 +18,10 @@ static bool wire;
 module_param(wire, bool, 0444);
 MODULE_PARM_DESC(wire, "they talk in packets");
 
+static char *spare = "";
+module_param(spare, charp, 0444);
+MODULE_PARM_DESC(spare, "name of a device that is unregistered");
+
 #define LIVE_DEVS 2
 
 static struct ib_device *live_devs[LIVE_DEVS];
@@ -33,6 +37,8 @@ static int which(const char *name)
 	return strcmp(name, comma + 1) ? -1 : 1;
 }
 
+static struct ib_client client;
+
 static int add_dev(struct ib_device *dev)
 {
 	int n = which(dev_name(&dev->dev));
@@ -40,15 +46,14 @@ static int add_dev(struct ib_device *dev)
 	if (n < 0)
 		return -EOPNOTSUPP;
 	live_devs[n] = dev;
+	ib_set_client_data(dev, &client, &live_devs[n]);
 	return 0;
 }
 
 static void remove_dev(struct ib_device *dev, void *data)
 {
-	int n = which(dev_name(&dev->dev));
-
-	if (n >= 0)
-		live_devs[n] = NULL;
+	if (data)
+		*(struct ib_device **)data = NULL;
 }
 
 static struct ib_client client = {
@@ -82,12 +87,24 @@ struct ib_device *live_dev(int n)
 	return live_devs[n];
 }
 
+void *live_client_data(struct ib_device *dev)
+{
+	return ib_get_client_data(dev, &client);
+}
+
+const char *live_spare(void)
+{
+	return spare;
+}
+
 bool live_is_wire(void)
 {
 	return wire;
 }
 
-kunit_test_suites(&live_mr_suite, &live_cq_suite);
+/* The last takes the IPv6 addresses away: an MTU of 576 does. */
+kunit_test_suites(&live_mr_suite, &live_cq_suite, &live_qp_suite, &live_rw_suite,
+		  &live_dev_suite);
 
 MODULE_DESCRIPTION("mrsoft: verbs of the kernel on live devices");
 MODULE_LICENSE("GPL");

@@ -678,11 +678,11 @@ static void stream_post(struct kunit *test, struct stream *s, u64 raddr, u32 rke
 	KUNIT_ASSERT_EQ(test, ib_post_send(s->end->qp, &s->wr[0].wr, NULL), 0);
 }
 
-static bool stream_take(struct stream *s, u32 upto)
+static bool stream_take(struct stream *s, u32 total)
 {
 	struct ib_wc wc;
 
-	while (s->done + s->refused + s->flushed + s->other < upto) {
+	while (s->done + s->refused + s->flushed + s->other < total) {
 		if (!live_poll(s->end->scq, &wc))
 			return false;
 		if (wc.status == IB_WC_SUCCESS)

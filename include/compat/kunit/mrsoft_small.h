@@ -40,7 +40,8 @@ struct kunit_suite {
 
 #define KUNIT_CASE(test_name) { .run_case = test_name, .name = #test_name }
 
-int mrsoft_kunit_run(struct kunit_suite **suites, int num);
+extern struct kunit_suite *mrsoft_kunit_suites[];
+
 __printf(4, 5)
 void mrsoft_kunit_fail(struct kunit *test, bool abort, const char *where,
 		       const char *fmt, ...);
@@ -52,18 +53,9 @@ void kunit_release_action(struct kunit *test, kunit_action_t *func, void *ctx);
 #define kunit_info(test, fmt, ...) \
 	pr_info("    # %s: " fmt "\n", (test)->name, ##__VA_ARGS__)
 
-#define kunit_test_suites(...)						\
-	static struct kunit_suite *mrsoft_suites[] = { __VA_ARGS__ };	\
-	static int __init mrsoft_suites_init(void)			\
-	{								\
-		return mrsoft_kunit_run(mrsoft_suites,			\
-					ARRAY_SIZE(mrsoft_suites));	\
-	}								\
-	module_init(mrsoft_suites_init);				\
-	static void __exit mrsoft_suites_exit(void)			\
-	{								\
-	}								\
-	module_exit(mrsoft_suites_exit)
+/* Once in a module: small.o runs them when it is loaded. */
+#define kunit_test_suites(...) \
+	struct kunit_suite *mrsoft_kunit_suites[] = { __VA_ARGS__, NULL }
 
 #define MRSOFT_KUNIT_WHERE	__FILE__ ":" __stringify(__LINE__)
 

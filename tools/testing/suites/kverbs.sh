@@ -7,6 +7,7 @@
 # kverbs - the verbs of the kernel on live devices, kunit/live, on both paths
 #
 #	mr0 on d0 (10.9.0.1, fd00:9::1)    mr1 on d1 (10.9.1.1, fd00:9:1::1)
+#	mr2 on d2: a case unregisters it
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/guest.sh"
@@ -20,21 +21,23 @@ devices()
 	make_dummy d1 10.9.1.1/24 fd00:9:1::1/64 || return 1
 	ip link set d0 mtu 4200 && ip link set d1 mtu 4200 || return 1
 	export MRSOFT_PATH=$1
-	add_link mr0 d0 && add_link mr1 d1 || return 1
+	make_dummy d2 && add_link mr0 d0 && add_link mr1 d1 && add_link mr2 d2 || return 1
 	wait_for 10 gid_index mr0 10.9.0.1 && wait_for 10 gid_index mr1 10.9.1.1 &&
 		wait_for 10 gid_index mr0 fd00:9::1 &&
 		wait_for 10 gid_index mr1 fd00:9:1::1
 }
 
-# All that the cases made is gone: what is left is the idle device's
+# All that the cases made is gone: what is left is the idle device's.  Not CQs: the
+# core's pool keeps those that it made.
 objects()
 {
-	rdma resource show | sed 's, cq [0-9]*,,'
+	rdma resource show | sed '/mr2/d; s/ cq [0-9]*//; s/^[0-9]*: //'
 }
 
 no_devices()
 {
-	del_link mr0 && del_link mr1 && ip link del d0 && ip link del d1
+	del_link mr0 && del_link mr1 && ip link del d0 && ip link del d1 &&
+		ip link del d2
 }
 
 t_plan_start kverbs
@@ -43,7 +46,7 @@ for path in local wire; do
 	t_run "$path.devices" 60 devices $path
 	idle=$(objects)
 	KUNIT_PREFIX=$path. kunit_load "$MRSOFT_LIVE/kverbs.ko" devs=mr0,mr1 \
-		wire="$([ $path = wire ] && echo 1 || echo 0)"
+		spare=mr2 wire="$([ $path = wire ] && echo 1 || echo 0)"
 	left=$(objects)
 	t_run "$path.nothing_left" 10 test "$left" = "$idle"
 	t_run "$path.remove" 60 no_devices
