@@ -86,6 +86,24 @@ static void check_recv_wc(struct kunit *test, struct engine *eng,
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(wc.ex.imm_data), 0x01020304u);
 }
 
+/* @len bytes have gone from one to the other, in packets of the path MTU. */
+static void expect_counts(struct kunit *test, struct end *from, struct end *to,
+			  u32 len)
+{
+	s64 packets = len ? DIV_ROUND_UP(len, 1024) : 1;
+
+	KUNIT_EXPECT_EQ(test, atomic64_read(&from->hca.stats.tx_bytes),
+			(s64)len);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&from->hca.stats.rx_bytes), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&from->hca.stats.tx_packets),
+			packets);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&to->hca.stats.rx_bytes),
+			(s64)len);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&to->hca.stats.tx_bytes), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&to->hca.stats.rx_packets),
+			packets);
+}
+
 static void eng_send(struct kunit *test)
 {
 	const struct send_row *row = test->param_value;
@@ -124,9 +142,8 @@ static void eng_send(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state_of(a), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, state_of(b), IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&a->hca.stats.tx_msgs), 1);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&a->hca.stats.tx_bytes),
-			(s64)row->len);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&b->hca.stats.rx_msgs), 1);
+	expect_counts(test, a, b, row->len);
 }
 
 /* --- READ and atomics ----------------------------------------------------- */
@@ -154,6 +171,8 @@ static void eng_read(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, untouched(a->buf, 5));
 	KUNIT_EXPECT_TRUE(test, filled(a->buf + 5, CASE_LEN, 9));
 	KUNIT_EXPECT_TRUE(test, untouched(a->buf + 5 + CASE_LEN, 1000));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&a->hca.stats.tx_msgs), 1);
+	expect_counts(test, b, a, CASE_LEN);
 
 	/* nothing asked for, nothing looked at */
 	p.num_sge = 0;

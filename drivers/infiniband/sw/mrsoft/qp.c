@@ -322,6 +322,38 @@ void mrsoft_qp_query(struct mrsoft_qp *qp, struct ib_qp_attr *attr)
 }
 
 /**
+ * mrsoft_qp_count - a message is finished
+ * @qp: whose device counts it
+ * @msg: the message
+ * @requester: @qp sent it, else it was sent to @qp
+ *
+ * By whichever path: packets are those that it takes on a wire.
+ *
+ * Context: any.
+ */
+void mrsoft_qp_count(struct mrsoft_qp *qp, const struct mrsoft_msg *msg,
+		     bool requester)
+{
+	struct mrsoft_stats *stats = &qp->hca->stats;
+	bool read = msg->op->kind == MRSOFT_OP_READ;
+	/* operands and results of atomics stand in headers */
+	u64 bytes = msg->op->kind == MRSOFT_OP_ATOMIC ? 0 : msg->length;
+
+	atomic64_inc(requester ? &stats->tx_msgs : &stats->rx_msgs);
+	/* the bytes of a READ travel against it, the request has a packet */
+	if (read)
+		atomic64_inc(requester ? &stats->tx_packets :
+					 &stats->rx_packets);
+	if (requester != read) {
+		atomic64_add(bytes, &stats->tx_bytes);
+		atomic64_add(msg->packets, &stats->tx_packets);
+	} else {
+		atomic64_add(bytes, &stats->rx_bytes);
+		atomic64_add(msg->packets, &stats->rx_packets);
+	}
+}
+
+/**
  * mrsoft_qp_error - put a QP into the error state
  * @qp: held or owned
  *

@@ -437,6 +437,8 @@ int mrsoft_qp_check(const struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
 void mrsoft_qp_apply(struct mrsoft_qp *qp, const struct ib_qp_attr *attr,
 		     int mask);
 void mrsoft_qp_query(struct mrsoft_qp *qp, struct ib_qp_attr *attr);
+void mrsoft_qp_count(struct mrsoft_qp *qp, const struct mrsoft_msg *msg,
+		     bool requester);
 
 /*
  * To the error state (or SQE), from any context: starts the flush.  True when

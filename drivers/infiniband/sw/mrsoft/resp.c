@@ -385,7 +385,7 @@ static void advance(struct mrsoft_qp *qp, const struct mrsoft_msg *msg)
 	WRITE_ONCE(resp->psn, mrsoft_psn_add(msg->psn, msg->packets));
 	resp->msn = mrsoft_psn_add(resp->msn, 1);
 	spin_unlock_bh(&resp->lock);
-	atomic64_inc(&qp->hca->stats.rx_msgs);
+	mrsoft_qp_count(qp, msg, false);
 }
 
 /**
@@ -621,7 +621,7 @@ enum mrsoft_status mrsoft_resp_datagram(struct mrsoft_qp *qp,
 	spin_unlock_bh(&resp->lock);
 
 	if (status == MRSOFT_S_OK)
-		atomic64_inc(&qp->hca->stats.rx_msgs);
+		mrsoft_qp_count(qp, msg, false);
 	if (status == MRSOFT_S_REM_OP)
 		mrsoft_qp_error(qp);
 	mrsoft_cq_upcall(qp->recv_cq, due);

@@ -63,8 +63,7 @@ static void complete_cur(struct mrsoft_qp *qp, enum ib_wc_status status)
 	mrsoft_ring_pop(&sq->ring);
 	if (status == IB_WC_SUCCESS && sq->msg->op->kind != MRSOFT_OP_LOCAL) {
 		WRITE_ONCE(sq->psn, mrsoft_psn_add(sq->psn, sq->msg->packets));
-		atomic64_inc(&qp->hca->stats.tx_msgs);
-		atomic64_add(wqe->length, &qp->hca->stats.tx_bytes);
+		mrsoft_qp_count(qp, sq->msg, true);
 	}
 	if (status == IB_WC_WR_FLUSH_ERR)
 		sq->msg->reason = mrsoft_refuse(&qp->hca->stats,

@@ -64,7 +64,11 @@ struct mrsoft_diary;
  * @reasons: refusals, by &enum mrsoft_reason
  * @tx_msgs: messages finished by requesters
  * @rx_msgs: messages finished by responders
- * @tx_bytes: payload bytes of those sent or written, and of READs served
+ * @tx_bytes: payload bytes sent: of SENDs, WRITEs, and of READs served
+ * @rx_bytes: payload bytes received: the same from the other side
+ * @tx_packets: packets of messages and of READ responses, at the path MTU; what
+ *	answers or is sent again does not count
+ * @rx_packets: the same from the other side
  * @rnr_waits: times that a requester waited for a receive WQE
  * @retries: times that a requester tried a message again
  * @retransmits: packets that were sent again
@@ -79,6 +83,9 @@ struct mrsoft_stats {
 	atomic64_t tx_msgs;
 	atomic64_t rx_msgs;
 	atomic64_t tx_bytes;
+	atomic64_t rx_bytes;
+	atomic64_t tx_packets;
+	atomic64_t rx_packets;
 	atomic64_t rnr_waits;
 	atomic64_t retries;
 	atomic64_t retransmits;
