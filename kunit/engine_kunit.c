@@ -866,6 +866,36 @@ static void eng_datagram(struct kunit *test)
 	expect_silence(eng);
 }
 
+/* IBA 13.4.2: a MAD has 256 bytes; what has not is none, and is dropped. */
+static void eng_gsi_length(struct kunit *test)
+{
+	struct engine *eng = engine_create(test, IB_QPT_UD);
+	struct end *a = &eng->end[0], *b = &eng->end[1];
+	static const u32 lengths[] = { 0, 1, 24, 255, 257, 1024 };
+	atomic64_t *dropped = &b->hca.stats.reasons[MRSOFT_R_PKT_LENGTH];
+	struct post p = {
+		.op = IB_WR_SEND, .wr_id = 1, .flags = SIG, .addr = a->buf,
+		.qpn = b->qp.qpn, .qkey = QKEY, .ah = new_ah(a, b),
+	};
+	int i;
+
+	b->qp.type = IB_QPT_GSI;
+	post_recv(b, 7, b->buf, 1064);
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		p.len = lengths[i];
+		KUNIT_ASSERT_EQ(test, post_send(a, &p), 0);
+		expect_send(a, 1, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, atomic64_read(dropped), i + 1);
+		expect_silence(eng);
+	}
+	/* the receive WQE is still there */
+	p.len = 256;
+	KUNIT_ASSERT_EQ(test, post_send(a, &p), 0);
+	expect_send(a, 1, IB_WC_SUCCESS);
+	expect_recv(b, 7, IB_WC_SUCCESS);
+	expect_silence(eng);
+}
+
 /* --- connected to itself -------------------------------------------------- */
 
 static void eng_self(struct kunit *test)
@@ -1099,6 +1129,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE_PARAM(eng_user_malformed, malformed_gen_params),
 	KUNIT_CASE(eng_user_datagram),
 	KUNIT_CASE_PARAM(eng_datagram, ud_gen_params),
+	KUNIT_CASE(eng_gsi_length),
 	KUNIT_CASE(eng_self),
 	KUNIT_CASE(eng_unsignalled),
 	KUNIT_CASE(eng_post_in_upcall),

@@ -28,6 +28,7 @@
 #include "dev.h"
 #include "limits.h"
 #include "local.h"
+#include "mad.h"
 #include "mcast.h"
 #include "odp.h"
 #include "resource.h"
@@ -586,6 +587,7 @@ static void set_ops(struct ib_device *ibdev)
 	ib_set_device_ops(ibdev, &mrsoft_verbs_mcast_ops);
 	ib_set_device_ops(ibdev, &mrsoft_verbs_qp_ops);
 	ib_set_device_ops(ibdev, &mrsoft_counters_ops);
+	ib_set_device_ops(ibdev, &mrsoft_mad_ops);
 	ib_set_device_ops(ibdev, &mrsoft_resource_ops);
 }
 
@@ -617,6 +619,7 @@ static struct mrsoft_dev *dev_alloc(struct net_device *netdev,
 	INIT_WORK(&dev->reap, reap);
 	mrsoft_hca_init(&dev->hca, wq);
 	dev->hca.stats.diary = diary;
+	mrsoft_pma_init(&dev->pma);
 	dev->hca.net = dev_net(netdev);
 	dev->hca.ifindex = netdev->ifindex;
 	dev->netdev = netdev;

@@ -14,6 +14,7 @@
 
 #include "hca.h"
 #include "limits.h"
+#include "mad.h"
 
 #define MRSOFT_VERSION	"0.1.0"
 #define MRSOFT_PORT	1
@@ -35,6 +36,7 @@ enum mrsoft_object {
  *
  * @ib: the core's part, must be first
  * @hca: tables and counters
+ * @pma: where the counters of the port start
  * @netdev: D, whose port it is, held; NULL once the device is torn down, and
  *	stable for those who may call its operations
  * @tracker: of that hold
@@ -48,6 +50,7 @@ enum mrsoft_object {
 struct mrsoft_dev {
 	struct ib_device ib;
 	struct mrsoft_hca hca;
+	struct mrsoft_pma pma;
 	struct net_device *netdev;
 	netdevice_tracker tracker;
 	struct list_head entry;

@@ -13,11 +13,12 @@
  * Lifetime: the caller has a hold on the QP.
  * Context:  process.
  * Spec:     IBA Vol 1, 9.7.4 (responder), 9.7.5 (acknowledge), 9.8.2 (UC),
- *           9.8.3 (UD), 10.3.1 (flush); Annex A19 (FLUSH)
+ *           9.8.3 (UD), 10.3.1 (flush), 13.4 (MADs); Annex A19 (FLUSH)
  * Tests:    kunit/engine_kunit.c, tools/testing/selftests
  */
 #include <linux/sched.h>
 #include <linux/wait_bit.h>
+#include <rdma/ib_mad.h>
 
 #include "copy.h"
 #include "psn.h"
@@ -528,12 +529,22 @@ enum mrsoft_status mrsoft_resp_reread(struct mrsoft_qp *qp,
 	return fail(qp, msg, move(qp, msg, peer));
 }
 
+/* A MAD has 256 bytes: of a shorter one the rest would be what was there before. */
+static bool is_mad_length(const struct mrsoft_qp *qp,
+			  const struct mrsoft_msg *msg)
+{
+	return qp->type != IB_QPT_GSI || msg->length == IB_MGMT_MAD_SIZE;
+}
+
 static bool datagram_allowed(struct mrsoft_qp *qp, struct mrsoft_msg *msg)
 {
 	if (!mrsoft_resp_can_receive(qp))
 		mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_PEER_STATE);
 	else if (msg->qkey != qp->attr.qkey)
 		mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT, MRSOFT_R_QKEY);
+	else if (!is_mad_length(qp, msg))
+		mrsoft_msg_refuse(qp, msg, MRSOFT_S_SILENT,
+				  MRSOFT_R_PKT_LENGTH);
 	else
 		return true;
 	return false;
