@@ -31,6 +31,7 @@
 #include "mad.h"
 #include "mcast.h"
 #include "odp.h"
+#include "parent.h"
 #include "resource.h"
 #include "udp.h"
 #include "verbs.h"
@@ -377,6 +378,9 @@ static void dealloc_driver(struct ib_device *ibdev)
 	if (!list_empty(&dev->entry))
 		queue_work(dev->hca.wq, &dev->reap);
 	mutex_unlock(&devs_lock);
+	/* No event finds the device now, and nothing is left below its parent. */
+	ibdev->dev.parent = NULL;
+	mrsoft_parent_free(&dev->parent);
 	netdev_put(netdev, &dev->tracker);
 	mrsoft_diary_free(dev->hca.stats.diary);
 }
@@ -531,7 +535,11 @@ void mrsoft_dev_netdev_event(struct net_device *netdev, unsigned long event)
 	case NETDEV_CHANGEADDR:
 		refresh_port(dev);
 		break;
+	case NETDEV_CHANGENAME:
+		mrsoft_parent_rename(&dev->parent, netdev);
+		break;
 	case NETDEV_UNREGISTER:
+		mrsoft_parent_hide(&dev->parent);
 		mrsoft_mcast_leave(&dev->hca);
 		unregister_later(dev);
 		break;
@@ -643,6 +651,7 @@ static int dev_list(struct mrsoft_dev *dev)
 		dev->ib.node_guid = make_guid(dev->netdev);
 		refresh_port(dev);
 		WRITE_ONCE(dev->hca.port_up, port_is_up(dev));
+		mrsoft_parent_show(&dev->parent, dev->netdev);
 		get_device(&dev->ib.dev);
 		list_add_tail(&dev->entry, &devs);
 	}
@@ -672,6 +681,10 @@ int mrsoft_dev_add(const char *name, struct net_device *netdev,
 		return -ENOMEM;
 	/* Registered, the device may be gone before we are back. */
 	ref = get_device(&dev->ib.dev);
+	err = mrsoft_parent_make(&dev->parent, dev_to_node(&netdev->dev));
+	if (err)
+		goto dealloc;
+	dev->ib.dev.parent = dev->parent.device;
 	err = dev_list(dev);
 	if (err)
 		goto dealloc;

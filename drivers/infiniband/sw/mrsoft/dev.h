@@ -15,6 +15,7 @@
 #include "hca.h"
 #include "limits.h"
 #include "mad.h"
+#include "parent.h"
 
 #define MRSOFT_VERSION	"0.1.0"
 #define MRSOFT_PORT	1
@@ -37,6 +38,7 @@ enum mrsoft_object {
  * @ib: the core's part, must be first
  * @hca: tables and counters
  * @pma: where the counters of the port start
+ * @parent: what stands above it in sysfs; its link is D
  * @netdev: D, whose port it is, held; NULL once the device is torn down, and
  *	stable for those who may call its operations
  * @tracker: of that hold
@@ -51,6 +53,7 @@ struct mrsoft_dev {
 	struct ib_device ib;
 	struct mrsoft_hca hca;
 	struct mrsoft_pma pma;
+	struct mrsoft_parent parent;
 	struct net_device *netdev;
 	netdevice_tracker tracker;
 	struct list_head entry;
