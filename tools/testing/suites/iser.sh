@@ -5,7 +5,7 @@
 #
 # The disk of the target is a file on a tmpfs.  Topology: lib/ulp.sh.
 #
-# machines: uml-plain vm-6.1
+# machines: uml-plain
 # fast: no
 # timeout: 200
 
@@ -26,6 +26,8 @@ target_start()
 {
 	modprobe -a target_core_mod target_core_file iscsi_target_mod ib_isert \
 		ib_iser sd_mod || return 1
+	mountpoint -q /sys/kernel/config ||
+		mount -t configfs configfs /sys/kernel/config || return 1
 	truncate -s 32M $STORE &&
 		mkdir -p $HBA &&
 		echo "fd_dev_name=$STORE,fd_dev_size=$((32 << 20)),fd_buffered_io=1" \

@@ -5,7 +5,7 @@
 #
 # Topology: lib/ulp.sh.
 #
-# machines: uml-plain vm-6.1
+# machines: uml-plain
 # fast: no
 # timeout: 200
 
