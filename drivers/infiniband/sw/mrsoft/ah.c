@@ -25,16 +25,17 @@
 #define BTH_DETH_BYTES	20
 #define ICRC_BYTES	4
 
-static u32 ifindex_of(const struct ib_gid_attr *attr)
+static void set_netdev(struct mrsoft_av *av, const struct ib_gid_attr *attr)
 {
 	const struct net_device *netdev;
-	u32 ifindex;
 
 	rcu_read_lock();
 	netdev = rcu_dereference(attr->ndev);
-	ifindex = netdev ? netdev->ifindex : 0;
+	if (netdev) {
+		av->ifindex = netdev->ifindex;
+		av->vlan = rdma_vlan_dev_vlan_id(netdev);
+	}
 	rcu_read_unlock();
-	return ifindex;
 }
 
 /**
@@ -50,10 +51,11 @@ void mrsoft_av_set(struct mrsoft_av *av, const struct rdma_ah_attr *attr)
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 
 	memset(av, 0, sizeof(*av));
+	av->vlan = MRSOFT_NO_VLAN;
 	av->dgid = grh->dgid;
 	if (grh->sgid_attr) {
 		av->sgid = grh->sgid_attr->gid;
-		av->ifindex = ifindex_of(grh->sgid_attr);
+		set_netdev(av, grh->sgid_attr);
 	}
 	memcpy(av->dmac, attr->roce.dmac, ETH_ALEN);
 	av->traffic_class = grh->traffic_class;

@@ -13,6 +13,9 @@
 #include "limits.h"
 #include "pd.h"
 
+/* What the core says for a netdev that is no VLAN. */
+#define MRSOFT_NO_VLAN	0xffff
+
 /**
  * struct mrsoft_av - an address, resolved
  * @dgid: destination
@@ -25,6 +28,7 @@
  * @sl: service level
  * @ipv4: both GIDs are IPv4-mapped
  * @ifindex: netdev that has the source GID, the port's or a VLAN above; 0: unknown
+ * @vlan: of that netdev, or MRSOFT_NO_VLAN
  */
 struct mrsoft_av {
 	union ib_gid dgid;
@@ -37,6 +41,7 @@ struct mrsoft_av {
 	u8 sl;
 	bool ipv4;
 	u32 ifindex;
+	u16 vlan;
 };
 
 /**

@@ -485,6 +485,8 @@ static void fill_header(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 
 	mrsoft_av_grh(av, msg->length, msg->grh);
 	msg->ipv4 = av->ipv4;
+	msg->tagged = av->vlan != MRSOFT_NO_VLAN;
+	msg->vlan = av->vlan;
 	memcpy(msg->smac, qp->hca->mac, ETH_ALEN);
 }
 

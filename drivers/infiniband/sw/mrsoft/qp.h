@@ -106,6 +106,8 @@ struct mrsoft_swqe {
  * @grh: UD: the 40 bytes in front of the payload
  * @smac: UD: the sender's MAC
  * @ipv4: UD: @grh is an IPv4 header
+ * @tagged: UD: came on a VLAN
+ * @vlan: UD: its ID, with @tagged
  * @rnr_timer: code of the wait, with MRSOFT_S_RNR
  * @old: ATOMIC: the value before, filled in by the responder
  * @done: bytes placed or read so far
@@ -137,6 +139,8 @@ struct mrsoft_msg {
 	u8 grh[MRSOFT_GRH_BYTES];
 	u8 smac[ETH_ALEN];
 	bool ipv4;
+	bool tagged;
+	u16 vlan;
 	u8 rnr_timer;
 	u64 old;
 	u64 done;

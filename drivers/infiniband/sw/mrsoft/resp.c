@@ -585,6 +585,11 @@ static void datagram_wc(const struct mrsoft_qp *qp,
 	wc->network_hdr_type = msg->ipv4 ? RDMA_NETWORK_IPV4 :
 					   RDMA_NETWORK_IPV6;
 	memcpy(wc->smac, msg->smac, ETH_ALEN);
+	/* the core finds the GID for an answer by it: the CM, for one */
+	if (msg->tagged) {
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+		wc->vlan_id = msg->vlan;
+	}
 }
 
 /**

@@ -21,6 +21,7 @@
 #include <linux/unaligned.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
+#include <rdma/ib_addr.h>
 
 #include "fault.h"
 #include "icrc.h"
@@ -203,6 +204,8 @@ static enum mrsoft_reason accept(const struct mrsoft_hca *hca,
 	reason = check_packet(skb, ipv6, &pkt);
 	if (reason)
 		return reason;
+	/* now: its netdev may be gone when the packet is looked at */
+	pkt.vlan = rdma_vlan_dev_vlan_id(skb->dev);
 	*mrsoft_packet(skb) = pkt;
 	bth = (void *)(skb->data + sizeof(struct udphdr));
 	*qpn = be32_to_cpu(bth->qpn) & MRSOFT_PSN_MASK;

@@ -58,6 +58,8 @@ static void fill_datagram(struct mrsoft_qp *qp, struct sk_buff *skb,
 		.packets   = 1,
 		.length	   = pkt->length,
 		.qkey	   = be32_to_cpu(deth->qkey),
+		.tagged	   = pkt->vlan != MRSOFT_NO_VLAN,
+		.vlan	   = pkt->vlan,
 	};
 
 	if (pkt->type->flags & MRSOFT_PKTF_IMM)

@@ -24,6 +24,7 @@
  * @service: RC, UC or UD
  * @psn: 24 bits
  * @length: bytes of the payload, without padding
+ * @vlan: on which it came, or MRSOFT_NO_VLAN
  * @solicited: the bit of the BTH
  * @ack_req: the bit of the BTH
  */
@@ -34,6 +35,7 @@ struct mrsoft_packet {
 	enum ib_qp_type service;
 	u32 psn;
 	u16 length;
+	u16 vlan;
 	bool solicited;
 	bool ack_req;
 };
