@@ -144,8 +144,7 @@ int64_t t_status_kib(const char *field)
 	return field_of("/proc/self/status", field);
 }
 
-/* The device's objects in the core's own words. */
-static void resources(char *text, size_t size)
+void t_objects(char *text, size_t size)
 {
 	const char *name = getenv("MRSOFT_DEV");
 	char cmd[80];
@@ -184,7 +183,7 @@ static bool idle(int64_t pinned, const char *objects, bool look)
 	do {
 		pins = t_pinned();
 		if (look)
-			resources(now, sizeof(now));
+			t_objects(now, sizeof(now));
 		if (pins == pinned && (!look || !strcmp(now, objects)))
 			return true;
 		usleep(50000);
@@ -261,7 +260,7 @@ int t_main(int argc, char **argv, const struct t_case *cases, size_t n)
 	if (skip_why == MAP_FAILED)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	resources(objects, sizeof(objects));
+	t_objects(objects, sizeof(objects));
 	printf("KTAP version 1\n");
 	for (i = 0; i < n; i++) {
 		bool chosen = argc < 2;

@@ -94,6 +94,8 @@ void t_fail(const char *file, int line, const char *fmt, ...)
 /* /proc/vmstat: pages pinned now, and VmPin/VmLck of this process in KiB. */
 int64_t t_pinned(void);
 int64_t t_status_kib(const char *field);
+/* The objects of MRSOFT_DEV in the core's own words, one line. */
+void t_objects(char *text, size_t size);
 
 /* --- devices -------------------------------------------------------------- */
 
