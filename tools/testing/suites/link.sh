@@ -350,6 +350,159 @@ resources()
 	return $rc
 }
 
+# --- what stands above a device in sysfs ----------------------------------------
+
+# netdevs_of DEVICE - as ibdev2netdev and rdma-core's tests find them
+netdevs_of()
+{
+	ls "$SYS/$1/device/net"
+}
+
+# parent_of DEVICE - its folder
+parent_of()
+{
+	readlink -f "$SYS/$1/device"
+}
+
+# the netdev is there, and it is that one
+shows()
+{
+	[ "$(netdevs_of "$1")" = "$2" ] &&
+		[ "$(readlink -f "$SYS/$1/device/net/$2")" = \
+			"$(readlink -f "/sys/class/net/$2")" ]
+}
+
+# no provider library for hardware finds anything that it knows
+parent_is_plain()
+{
+	local dir file
+
+	dir=$(parent_of m0) || return 1
+	echo "$dir"
+	[[ $dir != */pci* ]] || return 1
+	for file in modalias subsystem driver vendor device; do
+		[ ! -e "$dir/$file" ] || return 1
+	done
+	# and all that belongs to the device stands in it
+	[ -e "$dir/infiniband/m0" ] &&
+		ls "$dir"/infiniband_verbs/uverbs* "$dir"/infiniband_mad/umad*
+}
+
+# of several devices each has its own
+parents_differ()
+{
+	local rc=0
+
+	rdma link add m1 type mrsoft netdev d0 &&
+		rdma link add m2 type mrsoft netdev v1 || return 1
+	shows m0 v0 && shows m1 d0 && shows m2 v1 || rc=1
+	[ "$(for_all parent_of m0 m1 m2 | sort -u | wc -l)" -eq 3 ] || rc=1
+	for_all del_link m1 m2
+	shows m0 v0 || rc=1
+	return $rc
+}
+
+# one name goes to another netdev that has a device
+parent_follows_names()
+{
+	local netdev rc=0
+
+	make_dummy x0 && make_dummy x1 && add_link m1 x0 && add_link m2 x1 ||
+		return 1
+	for netdev in x0 x1; do
+		ip link set $netdev down
+	done
+	ip link set x0 name x2 && shows m1 x2 && shows m2 x1 || rc=1
+	ip link set x1 name x0 && shows m2 x0 && shows m1 x2 || rc=1
+	ip link set x2 name x1 && shows m1 x1 && shows m2 x0 || rc=1
+	# the device of another name: the folder is not called after it
+	rdma dev set m1 name m3 && shows m3 x1 || rc=1
+	add_link m1 d0 && shows m1 d0 && shows m3 x1 || rc=1
+	for_all del_link m1 m2 m3
+	ip link del x0
+	ip link del x1
+	return $rc
+}
+
+# with the device: when it is deleted, its netdev is, or moves
+parent_goes()
+{
+	local dir rc=0
+
+	make_dummy x0 && add_link m1 x0 || return 1
+	dir=$(parent_of m1)
+	del_link m1 && [ ! -e "$dir" ] || rc=1
+	add_link m1 x0 || rc=1
+	dir=$(parent_of m1)
+	# somebody reads there meanwhile
+	exec 5<"$dir/uevent" 6<"$dir/net"
+	ip netns add ns0 && ip link set x0 netns ns0 && wait_for 5 gone m1 &&
+		wait_for 5 test ! -e "$dir" || rc=1
+	cat <&5 2>/dev/null && rc=1
+	exec 5<&- 6<&-
+	ip netns del ns0
+	make_dummy x0 && add_link m1 x0 || rc=1
+	dir=$(parent_of m1)
+	ip link del x0
+	wait_for 5 gone m1 && wait_for 5 test ! -e "$dir" || rc=1
+	# a link that is refused leaves none behind
+	rdma link add m0 type mrsoft netdev d0 2>/dev/null && rc=1
+	rdma link add m1 type mrsoft netdev v0 2>/dev/null && rc=1
+	[ "$(echo /sys/devices/mrsoft.*)" = "$(parent_of m0)" ] || rc=1
+	return $rc
+}
+
+# in another network namespace the device has the same parent, the netdev none
+parent_in_namespace()
+{
+	local rc=0
+
+	ip netns add ns0 || return 1
+	ip netns exec ns0 ls $SYS/m0/device/net || rc=1
+	! ip netns exec ns0 test -e $SYS/m0/device/net/v0 || rc=1
+	ip netns del ns0
+	return $rc
+}
+
+# names, readers, removal of all kinds at once
+parent_races()
+{
+	local readers i
+
+	for i in $(seq 10); do
+		# whatever its name is when it is deleted
+		make_dummy x0 && ip link set x0 group 77 &&
+			rdma link add m1 type mrsoft netdev x0 || return 1
+		(while :; do
+			cat $SYS/m1/device/uevent $SYS/m1/device/net/*/ifindex
+			ls -l $SYS/m1/device/ $SYS/m1/device/net
+		done >/dev/null 2>&1) &
+		readers=$!
+		(for _ in 1 2 3 4 5 6; do
+			ip link set x0 down
+			ip link set x0 name x1
+			ip link set x1 name x0
+		done) 2>/dev/null &
+		sleep 0.0$((RANDOM % 10))
+		case $((i % 3)) in
+		0) del_link m1 ;;
+		1) ip link del group 77 ;;
+		2) rdma link del m1 & ip link del group 77 ;;
+		esac 2>/dev/null
+		wait_for 10 gone m1 || { kill $readers; return 1; }
+		kill $readers
+		# for the renaming too
+		wait 2>/dev/null
+		ip link del group 77 2>/dev/null
+		[ "$(echo /sys/devices/mrsoft.*)" = "$(parent_of m0)" ] || return 1
+	done
+}
+
+parents_end()
+{
+	[ "$(echo /sys/devices/mrsoft.*)" = "/sys/devices/mrsoft.*" ]
+}
+
 # the process that has the device open: told, not waited for
 del_while_open()
 {
@@ -563,6 +716,13 @@ t_run mtu-follows-netdev 60 mtu_follows_netdev
 t_run gids-follow-netdev 60 gids_follow_netdev
 t_run speed-is-quiet 60 speed_is_quiet
 t_run statistics 120 statistics
+t_run parent-shows 20 shows m0 v0
+t_run parent-is-plain 20 parent_is_plain
+t_run parents-differ 60 parents_differ
+t_run parent-follows-names 60 parent_follows_names
+t_run parent-goes 60 parent_goes
+t_run parent-in-namespace 30 parent_in_namespace
+t_run parent-races 120 parent_races
 t_run resources 60 resources
 t_run del 60 del_link m0
 
@@ -579,4 +739,5 @@ t_run mrsoft-leaves-rxe 180 mrsoft_leaves_rxe
 t_run rxe-leaves-mrsoft 180 rxe_leaves_mrsoft
 t_run netdev-del-with-rxe 120 netdev_del_with_rxe
 t_run unload 60 unload_mrsoft
+t_run parents-end 10 parents_end
 t_done
