@@ -538,6 +538,7 @@ static struct kunit_suite mad_suite = {
 	.name = "mrsoft_mad",
 	.test_cases = mad_cases,
 };
+
 kunit_test_suite(mad_suite);
 
 MODULE_DESCRIPTION("KUnit suite of mrsoft: management datagrams");

@@ -18,9 +18,9 @@
 # links come and go while a process has files of theirs open and MADs under way
 deleted_while_open()
 {
-	local pid i rc=0
+	local pid rc=0
 
-	for i in 1 2 3 4 5 6; do
+	for _ in 1 2 3 4 5 6; do
 		"$MRSOFT_BIN/mad_fuzz" until_gone &
 		pid=$!
 		sleep 0.$((RANDOM % 10))

@@ -39,34 +39,34 @@ struct field {
 	u8 value;
 };
 
-#define FIELD(type, name, sel, from) {					\
+#define FIELD(type, name, bytes, sel, from) {				\
 	.select = (sel), .offset = offsetof(struct type, name),		\
-	.size = sizeof_field(struct type, name), .value = (from) }
+	.size = (bytes), .value = (from) }
 
 /* A counter that is in no list never counts: there is no such thing here. */
 static const struct field fields[] = {
-	FIELD(ib_pma_portcounters, port_rcv_errors,
+	FIELD(ib_pma_portcounters, port_rcv_errors, 2,
 	      IB_PMA_SEL_PORT_RCV_ERRORS, MRSOFT_PMA_RCV_ERRORS),
-	FIELD(ib_pma_portcounters, port_xmit_discards,
+	FIELD(ib_pma_portcounters, port_xmit_discards, 2,
 	      IB_PMA_SEL_PORT_XMIT_DISCARDS, MRSOFT_PMA_XMIT_DISCARDS),
-	FIELD(ib_pma_portcounters, port_xmit_data,
+	FIELD(ib_pma_portcounters, port_xmit_data, 4,
 	      IB_PMA_SEL_PORT_XMIT_DATA, MRSOFT_PMA_XMIT_DATA),
-	FIELD(ib_pma_portcounters, port_rcv_data,
+	FIELD(ib_pma_portcounters, port_rcv_data, 4,
 	      IB_PMA_SEL_PORT_RCV_DATA, MRSOFT_PMA_RCV_DATA),
-	FIELD(ib_pma_portcounters, port_xmit_packets,
+	FIELD(ib_pma_portcounters, port_xmit_packets, 4,
 	      IB_PMA_SEL_PORT_XMIT_PACKETS, MRSOFT_PMA_XMIT_PACKETS),
-	FIELD(ib_pma_portcounters, port_rcv_packets,
+	FIELD(ib_pma_portcounters, port_rcv_packets, 4,
 	      IB_PMA_SEL_PORT_RCV_PACKETS, MRSOFT_PMA_RCV_PACKETS),
 };
 
 static const struct field fields_ext[] = {
-	FIELD(ib_pma_portcounters_ext, port_xmit_data,
+	FIELD(ib_pma_portcounters_ext, port_xmit_data, 8,
 	      IB_PMA_SELX_PORT_XMIT_DATA, MRSOFT_PMA_XMIT_DATA),
-	FIELD(ib_pma_portcounters_ext, port_rcv_data,
+	FIELD(ib_pma_portcounters_ext, port_rcv_data, 8,
 	      IB_PMA_SELX_PORT_RCV_DATA, MRSOFT_PMA_RCV_DATA),
-	FIELD(ib_pma_portcounters_ext, port_xmit_packets,
+	FIELD(ib_pma_portcounters_ext, port_xmit_packets, 8,
 	      IB_PMA_SELX_PORT_XMIT_PACKETS, MRSOFT_PMA_XMIT_PACKETS),
-	FIELD(ib_pma_portcounters_ext, port_rcv_packets,
+	FIELD(ib_pma_portcounters_ext, port_rcv_packets, 8,
 	      IB_PMA_SELX_PORT_RCV_PACKETS, MRSOFT_PMA_RCV_PACKETS),
 };
 

@@ -30,7 +30,7 @@ enum mrsoft_pma_value {
  * @base_ext: and PortCountersExtended, which are registers of their own
  */
 struct mrsoft_pma {
-	spinlock_t lock;
+	spinlock_t lock;	/* both bases */
 	u64 base[MRSOFT_PMA_VALUES];
 	u64 base_ext[MRSOFT_PMA_VALUES];
 };
