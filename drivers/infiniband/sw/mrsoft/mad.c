@@ -169,21 +169,26 @@ static __be16 answer_counters(struct mrsoft_pma *pma,
 {
 	struct ib_pma_portcounters_ext *wide = data;
 	struct ib_pma_portcounters *attr = data;
-	__be16 clear = 0;
+	__be16 select = attr->counter_select, clear = 0;
+	u8 port = attr->port_select;
 
 	if (!port_selected(data))
 		return cpu_to_be16(IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE);
 	if (in->mad_hdr.method == IB_MGMT_METHOD_SET)
-		clear = attr->counter_select;
+		clear = select;
 	if (in->mad_hdr.attr_id == IB_PMA_PORT_COUNTERS_EXT) {
-		memset(&wide->reserved1, 0,
-		       sizeof(*wide) - offsetof(typeof(*wide), reserved1));
+		*wide = (struct ib_pma_portcounters_ext) {
+			.port_select = port,
+			.counter_select = select,
+		};
 		counters(pma, stats, fields_ext, ARRAY_SIZE(fields_ext),
 			 pma->base_ext, clear, wide);
 		return 0;
 	}
-	memset(&attr->symbol_error_counter, 0, sizeof(*attr) -
-	       offsetof(typeof(*attr), symbol_error_counter));
+	*attr = (struct ib_pma_portcounters) {
+		.port_select = port,
+		.counter_select = select,
+	};
 	counters(pma, stats, fields, ARRAY_SIZE(fields), pma->base, clear,
 		 attr);
 	return 0;
