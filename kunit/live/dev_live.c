@@ -247,7 +247,10 @@ static void port_attr(struct kunit *test)
 	KUNIT_EXPECT_NE(test, ib_query_pkey(dev, 1, 1, &pkey), 0);
 }
 
-/* Looked for once more: the table is as it was, and work goes on meanwhile. */
+/*
+ * Looked for once more: what the table had it has, and work goes on meanwhile. An
+ * address that comes at this time may be added.
+ */
 static void dev_rescan(struct kunit *test)
 {
 	struct live_pair *pair = live_pair(test, NULL);
@@ -266,6 +269,8 @@ static void dev_rescan(struct kunit *test)
 	}
 	msleep(200);
 	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		if (!memchr_inv(&before[i], 0, sizeof(after)))
+			continue;
 		memset(&after, 0, sizeof(after));
 		rdma_query_gid(dev, 1, i, &after);
 		KUNIT_EXPECT_MEMEQ(test, after.raw, before[i].raw, sizeof(after));
@@ -372,7 +377,7 @@ static void udp_sport(struct kunit *test)
 }
 
 /* The operations that the device has, of those from device_group on: these, no more. */
-#define OP(name)	offsetof(struct ib_device_ops, name)
+#define OP(name)	offsetof(struct ib_device, ops.name)
 static const size_t ops_present[] = {
 	OP(add_gid), OP(advise_mr), OP(alloc_hw_port_stats), OP(alloc_mr),
 	OP(alloc_mw), OP(alloc_pd), OP(alloc_ucontext), OP(attach_mcast),
@@ -411,11 +416,11 @@ static bool op_is_listed(size_t offset)
 
 static void ops_list(struct kunit *test)
 {
-	const void *ops = &live_dev(0)->ops;
+	const void *dev = live_dev(0);
 	size_t at;
 
 	for (at = OP(device_group); at < OP(size_ib_ah); at += sizeof(void *))
-		KUNIT_EXPECT_EQ_MSG(test, *(void * const *)(ops + at) != NULL,
+		KUNIT_EXPECT_EQ_MSG(test, *(void * const *)(dev + at) != NULL,
 				    op_is_listed(at), "operation at byte %zu", at);
 }
 
@@ -454,11 +459,11 @@ static struct kunit_case live_dev_cases[] = {
 	KUNIT_CASE(dev_client),
 	KUNIT_CASE(dev_goes),
 	KUNIT_CASE(dev_ports),
+	KUNIT_CASE(dev_rescan),
 	KUNIT_CASE(port_caps),
 	KUNIT_CASE(port_rates),
 	KUNIT_CASE(port_mtu),
 	KUNIT_CASE(port_attr),
-	KUNIT_CASE(dev_rescan),
 	KUNIT_CASE(dma_identity),
 	KUNIT_CASE(dma_lists),
 	KUNIT_CASE(udp_sport),

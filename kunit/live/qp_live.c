@@ -692,9 +692,9 @@ static void expect_header(struct kunit *test, struct live_end *to, u32 off,
 	/* IBA A17.4.5.2: the first 20 bytes say nothing; the checksum decides */
 	hdr->reserved[0] = 0x60;
 	KUNIT_EXPECT_EQ(test, ib_get_rdma_header_version(hdr), 4);
-	hdr->roce4grh.check ^= 1;
+	*(u8 *)&hdr->roce4grh.check ^= 1;
 	KUNIT_EXPECT_EQ(test, ib_get_rdma_header_version(hdr), 6);
-	hdr->roce4grh.check ^= 1;
+	*(u8 *)&hdr->roce4grh.check ^= 1;
 	hdr->reserved[0] = 0;
 }
 
