@@ -638,6 +638,64 @@ static void arming(const void *arg)
 	ctx_close(c);
 }
 
+/* librxe has no ibv_modify_cq: the command by hand. */
+static int moderate(struct ibv_cq *cq, uint16_t count, uint16_t period)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_ex_cmd_hdr ex;
+		struct ib_uverbs_ex_modify_cq cmd;
+	} msg = {
+		.hdr.command = IB_USER_VERBS_CMD_FLAG_EXTENDED |
+			       IB_USER_VERBS_EX_CMD_MODIFY_CQ,
+		.hdr.in_words = sizeof(msg.cmd) / 8,
+		.cmd.cq_handle = cq->handle,
+		.cmd.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.cmd.attr.cq_count = count,
+		.cmd.attr.cq_period = period,
+	};
+	int fd = cq->context->cmd_fd;
+
+	return write(fd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : errno;
+}
+
+/* Fewer than the count: the event is late, by the period at most, and not lost. */
+static void moderation(const void *arg)
+{
+	struct conf conf = conf_of(RC);
+	struct ctx *c = ctx_open(NULL);
+	struct ibv_comp_channel *ch = ibv_create_comp_channel(c->ibv);
+	struct ibv_device_attr_ex attr;
+	unsigned int i, late = 0;
+	struct end a, b;
+
+	(void)arg;
+	CHECK(ch);
+	OK(ibv_query_device_ex(c->ibv, NULL, &attr));
+	CHECK(attr.cq_mod_caps.max_cq_count == UINT16_MAX);
+	CHECK(attr.cq_mod_caps.max_cq_period == UINT16_MAX);
+	a = end_new(c, &conf);
+	conf.channel = ch;
+	b = end_new(c, &conf);
+	pair_connect(&a, &b);
+	OK(moderate(b.rcq, 8, UINT16_MAX));
+	/* a slow machine may take longer than the period, but not each time */
+	for (i = 0; i < 20; i++) {
+		OK(ibv_req_notify_cq(b.rcq, 0));
+		SEND(0);
+		SEND(0);
+		late += !cq_event(ch, 0) && cq_event(ch, t_patience());
+	}
+	CHECK(late);
+	OK(moderate(b.rcq, 0, 0));
+	OK(ibv_req_notify_cq(b.rcq, 0));
+	SEND(0);
+	CHECK(cq_event(ch, t_patience()));
+	pair_free(&a, &b);
+	OK(ibv_destroy_comp_channel(ch));
+	ctx_close(c);
+}
+
 static void cq_resize(const void *arg)
 {
 	struct conf conf = conf_of(RC);
@@ -988,6 +1046,7 @@ static const struct t_case cases[] = {
 	{ "fence", fence, NULL, 0 },
 	{ "queue_full", queue_full, NULL, 0 },
 	{ "arming", arming, NULL, 0 },
+	{ "moderation", moderation, NULL, 0 },
 	{ "cq_resize", cq_resize, NULL, 0 },
 	{ "cq_overflow", cq_overflow, NULL, 0 },
 	{ "srq_limit", srq_limit, NULL, 0 },
