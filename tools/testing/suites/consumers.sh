@@ -5,8 +5,8 @@
 #
 # Within a host (the local path), then between two (the wire).
 #
-# By hand until it has been seen whole: a line "machines: uml-plain" here adds it.
-#
+# machines: uml-plain
+# fast: no
 # timeout: 400
 
 # shellcheck source-path=SCRIPTDIR

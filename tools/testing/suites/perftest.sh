@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# machines: uml-plain uml-kasan uml-lockdep vm-6.1
+# machines: uml-plain vm-6.1
 # fast: no
 # wire: uml-plain
 # timeout: 900
