@@ -391,8 +391,8 @@ static const size_t ops_present[] = {
 	OP(get_port_immutable), OP(map_mr_sg), OP(mmap), OP(mmap_free),
 	OP(modify_ah), OP(modify_cq), OP(modify_device), OP(modify_qp),
 	OP(modify_srq), OP(poll_cq), OP(post_recv), OP(post_send), OP(post_srq_recv),
-	OP(pre_destroy_cq), OP(query_ah), OP(query_device), OP(query_pkey),
-	OP(query_port), OP(query_qp), OP(query_srq), OP(reg_user_mr),
+	OP(pre_destroy_cq), OP(process_mad), OP(query_ah), OP(query_device),
+	OP(query_pkey), OP(query_port), OP(query_qp), OP(query_srq), OP(reg_user_mr),
 	OP(req_notify_cq), OP(rereg_user_mr),
 #ifdef MRSOFT_HAVE_RESIZE_USER_CQ
 	OP(resize_user_cq),
