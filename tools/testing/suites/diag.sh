@@ -60,17 +60,25 @@ ctl_statuses()
 		expect 2 "$ctl" diary -x && expect 0 "$ctl" diary -n 3
 }
 
+# the first line is from before
+followed()
+{
+	tail -n +2 /tmp/follow | grep "the key was deregistered"
+}
+
 # what comes is shown while it is followed
 ctl_follow()
 {
 	local pid rc=0
 
+	# not what was there before the truncation below
+	rm -f /tmp/follow
 	(exec "$ctl" -d dg0 diary -n 1 -f) >/tmp/follow 2>&1 &
 	pid=$!
 	wait_for 10 test -s /tmp/follow || rc=1
 	[ "$(wc -l </tmp/follow)" = 1 ] || rc=1
 	"$MRSOFT_BIN/diag" gone_region >/dev/null
-	wait_for 10 grep -q "the key was deregistered" /tmp/follow || rc=1
+	wait_for 10 followed || rc=1
 	kill $pid 2>/dev/null
 	wait $pid 2>/dev/null
 	pkill -f "mrsoftctl -d dg0 diary"
