@@ -119,38 +119,6 @@ write_read()
 		cmp /dev/shm/in /dev/shm/out && cmp -n $bytes /dev/shm/in $STORE
 }
 
-load_start()
-{
-	local dev
-
-	dev=$(disk) || return 1
-	: >/dev/shm/load
-	(while [ -e /dev/shm/load ]; do
-		dd if=/dev/shm/in of="$dev" bs=64k count=8 oflag=direct &&
-			dd if="$dev" of=/dev/null bs=64k count=8 iflag=direct &&
-			echo >>/dev/shm/loads || break
-	done) >/dev/null 2>&1 &
-	LOAD=$!
-	: >/dev/shm/loads
-	wait_for 40 sh -c '[ $(wc -l </dev/shm/loads) -ge 2 ]'
-}
-
-load_end()
-{
-	rm -f /dev/shm/load
-	wait_for 60 sh -c "! kill -0 $LOAD" && wait "$LOAD"
-}
-
-# the session ends, or tries again until it is told to end
-link_del_under_load()
-{
-	load_start && del_link $ULP_TDEV && ulp_gone $ULP_TDEV || return 1
-	node -u
-	node -o delete
-	load_end
-	wait_for 60 no_disk
-}
-
 cases()
 {
 	ulp_set "$1"
@@ -164,7 +132,7 @@ cases()
 	t_run logout 60 logout
 	t_run login_again 90 login
 	t_run data_again 60 write_read 65536
-	t_run link_del_under_load 150 link_del_under_load
+	t_run logout_again 60 logout
 	t_run target_end 60 target_end
 	t_run end 60 "ulp_$1_end"
 }
