@@ -22,20 +22,6 @@ modules()
 	modprobe -a rds rds_rdma
 }
 
-# A connection comes back by itself, and what was under way is sent again
-link_del_under_load()
-{
-	local pid
-
-	"$MRSOFT_BIN/rds" send "$1" "$2" 1000000 &
-	pid=$!
-	sleep 1
-	kill -0 $pid && del_link $ULP_TDEV && ulp_gone $ULP_TDEV || return 1
-	kill $pid
-	wait $pid
-	true
-}
-
 cases()
 {
 	local from=$2 to=$3
@@ -47,7 +33,6 @@ cases()
 	t_run path 10 ulp_path u0 "$1"
 	t_run rdma 100 "$MRSOFT_BIN/rds" rdma "$from" "$to"
 	t_run rdma_back 100 "$MRSOFT_BIN/rds" rdma "$to" "$from"
-	t_run link_del_under_load 100 link_del_under_load "$from" "$to"
 	t_run modules_end 60 unload rds_rdma rds
 	t_run end 60 "ulp_$1_end"
 }
