@@ -6,7 +6,7 @@
 # The namespace of the target is a file on a tmpfs, so what was written can be
 # compared behind the target's back.  Topology: lib/ulp.sh.
 #
-# machines: uml-plain vm-6.1
+# machines: uml-plain
 # fast: no
 # timeout: 300
 
