@@ -5,7 +5,7 @@
 #
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
 # wire: uml-plain
-# timeout: 200
+# timeout: 400
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../lib/guest.sh"
@@ -75,10 +75,10 @@ ctl_follow()
 	rm -f /tmp/follow
 	(exec "$ctl" -d dg0 diary -n 1 -f) >/tmp/follow 2>&1 &
 	pid=$!
-	wait_for 10 test -s /tmp/follow || rc=1
+	wait_for 40 test -s /tmp/follow || rc=1
 	[ "$(wc -l </tmp/follow)" = 1 ] || rc=1
 	"$MRSOFT_BIN/diag" gone_region >/dev/null
-	wait_for 10 followed || rc=1
+	wait_for 40 followed || rc=1
 	kill $pid 2>/dev/null
 	wait $pid 2>/dev/null
 	pkill -f "mrsoftctl -d dg0 diary"
@@ -95,9 +95,9 @@ ctl_lists()
 # the folder has the name of the device
 rename_device()
 {
-	rdma dev set dg1 name dg9 && wait_for 5 test -d $told/dg9 &&
+	rdma dev set dg1 name dg9 && wait_for 20 test -d $told/dg9 &&
 		[ ! -d $told/dg1 ] && rdma dev set dg9 name dg1 &&
-		wait_for 5 test -d $told/dg1
+		wait_for 20 test -d $told/dg1
 }
 
 # root alone
@@ -114,7 +114,7 @@ del_while_read()
 
 	exec {fd}<$told/dg1/mrs
 	timeout 30 rdma link del dg1 || rc=1
-	timeout 5 cat <&$fd >/dev/null 2>&1
+	timeout 20 cat <&$fd >/dev/null 2>&1
 	[ $? -ne 124 ] || rc=1
 	exec {fd}<&-
 	[ ! -d $told/dg1 ] || rc=1
@@ -130,15 +130,15 @@ add_link dg0 dg0
 add_link dg1 dg1
 export MRSOFT_DEV=dg0 MRSOFT_DEV2=dg1
 t_ktap diag 150 "$MRSOFT_BIN/diag"
-t_run ctl_status 10 ctl_status
-t_run ctl_why 10 ctl_why
-t_run ctl_statuses 20 ctl_statuses
-t_run ctl_follow 40 ctl_follow
-t_run ctl_lists 10 ctl_lists
-t_run not_for_all 5 not_for_all
-t_run rename 30 rename_device
-t_run del_while_read 60 del_while_read
+t_run ctl_status 60 ctl_status
+t_run ctl_why 60 ctl_why
+t_run ctl_statuses 90 ctl_statuses
+t_run ctl_follow 120 ctl_follow
+t_run ctl_lists 60 ctl_lists
+t_run not_for_all 20 not_for_all
+t_run rename 60 rename_device
+t_run del_while_read 90 del_while_read
 t_run del 30 del_link dg0
 t_run unload 30 unload_mrsoft
-t_run nothing_left 5 test ! -e $told
+t_run nothing_left 20 test ! -e $told
 t_done
