@@ -180,7 +180,7 @@ vlan_del_attached()
 	! no_groups 1 v1.7 && timeout 20 ip -n ns1 link del v1.7 &&
 		! no_groups 1 || return 1
 	release
-	wait_for 10 no_groups 1
+	wait_for 60 no_groups 1
 }
 
 # mckey SENDER RECEIVER - joins of rdma_cm's and ours together
@@ -223,7 +223,7 @@ killed_attached()
 {
 	attached 0 || return 1
 	release
-	wait_for 10 no_groups 0
+	wait_for 60 no_groups 0
 }
 
 link_del_attached()
@@ -298,8 +298,8 @@ two_hosts()
 	t_run vlan.6 80 vlan $GROUP6 fd07::1
 	t_run vlan_later 80 vlan $GROUP4 10.0.7.1 later
 	t_run vlan_later.6 80 vlan $GROUP6 fd07::1 later
-	t_run vlan_del_attached 60 vlan_del_attached
-	t_run killed_attached 60 killed_attached
+	t_run vlan_del_attached 120 vlan_del_attached
+	t_run killed_attached 120 killed_attached
 	t_run link_del_attached 80 link_del_attached
 	t_run moved_attached 80 moved_attached
 	t_run netdev_del_attached 80 netdev_del_attached
