@@ -54,6 +54,18 @@ static void put_time(struct seq_file *m, u64 ns)
 
 /* --- diary: the last refusals, ended: the last keys that are gone -------- */
 
+/* Into @entry, which is freed at the end. */
+static void *diary_at(struct seq_file *m, loff_t *pos,
+		      struct mrsoft_entry *entry)
+{
+	if (mrsoft_diary_read(hca_of(m)->stats.diary, *pos, entry)) {
+		*pos = entry->seq;
+		return entry;
+	}
+	kfree(entry);
+	return NULL;
+}
+
 static void *diary_start(struct seq_file *m, loff_t *pos)
 {
 	struct mrsoft_entry *entry;
@@ -63,12 +75,7 @@ static void *diary_start(struct seq_file *m, loff_t *pos)
 	entry = kmalloc_obj(*entry);
 	if (!entry)
 		return ERR_PTR(-ENOMEM);
-	if (mrsoft_diary_read(hca_of(m)->stats.diary, *pos, entry)) {
-		*pos = entry->seq;
-		return entry;
-	}
-	kfree(entry);
-	return NULL;
+	return diary_at(m, pos, entry);
 }
 
 static void *diary_next(struct seq_file *m, void *v, loff_t *pos)
@@ -78,12 +85,7 @@ static void *diary_next(struct seq_file *m, void *v, loff_t *pos)
 	++*pos;
 	if (v == SEQ_START_TOKEN)
 		return diary_start(m, pos);
-	if (mrsoft_diary_read(hca_of(m)->stats.diary, *pos, entry)) {
-		*pos = entry->seq;
-		return entry;
-	}
-	kfree(entry);
-	return NULL;
+	return diary_at(m, pos, entry);
 }
 
 static void diary_stop(struct seq_file *m, void *v)
@@ -124,6 +126,18 @@ static const struct seq_operations diary_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(diary);
 
+/* Into @ended, which is freed at the end. */
+static void *ended_at(struct seq_file *m, loff_t *pos,
+		      struct mrsoft_ended *ended)
+{
+	if (mrsoft_diary_read_end(hca_of(m)->stats.diary, *pos, ended)) {
+		*pos = ended->seq;
+		return ended;
+	}
+	kfree(ended);
+	return NULL;
+}
+
 static void *ended_start(struct seq_file *m, loff_t *pos)
 {
 	struct mrsoft_ended *ended;
@@ -133,12 +147,7 @@ static void *ended_start(struct seq_file *m, loff_t *pos)
 	ended = kmalloc_obj(*ended);
 	if (!ended)
 		return ERR_PTR(-ENOMEM);
-	if (mrsoft_diary_read_end(hca_of(m)->stats.diary, *pos, ended)) {
-		*pos = ended->seq;
-		return ended;
-	}
-	kfree(ended);
-	return NULL;
+	return ended_at(m, pos, ended);
 }
 
 static void *ended_next(struct seq_file *m, void *v, loff_t *pos)
@@ -148,12 +157,7 @@ static void *ended_next(struct seq_file *m, void *v, loff_t *pos)
 	++*pos;
 	if (v == SEQ_START_TOKEN)
 		return ended_start(m, pos);
-	if (mrsoft_diary_read_end(hca_of(m)->stats.diary, *pos, ended)) {
-		*pos = ended->seq;
-		return ended;
-	}
-	kfree(ended);
-	return NULL;
+	return ended_at(m, pos, ended);
 }
 
 static int ended_show(struct seq_file *m, void *v)
