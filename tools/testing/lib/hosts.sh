@@ -133,6 +133,17 @@ hosts_end()
 	! ip link show va >/dev/null 2>&1
 }
 
+# host_vlan N - v<N>.7 above the netdev, whose GIDs belong to its device
+host_vlan()
+{
+	on "$1" ip link add link "v$1" name "v$1.7" type vlan id 7 &&
+		on "$1" ip addr add "10.0.7.$(($1 + 1))/24" dev "v$1.7" &&
+		on "$1" ip addr add "fd07::$(($1 + 1))/64" dev "v$1.7" nodad &&
+		on "$1" ip link set "v$1.7" up &&
+		wait_for 10 gid_index "h$1" "10.0.7.$(($1 + 1))" &&
+		wait_for 10 gid_index "h$1" "fd07::$(($1 + 1))"
+}
+
 # netem ARGUMENT... - what both directions of the wire do to packets
 netem()
 {

@@ -137,19 +137,9 @@ refused()
 		grep -qi "$why" /tmp/cm-refused
 }
 
-make_vlan() # N
-{
-	on "$1" ip link add link "v$1" name "v$1.7" type vlan id 7 &&
-		on "$1" ip addr add "10.0.7.$(($1 + 1))/24" dev "v$1.7" &&
-		on "$1" ip addr add "fd07::$(($1 + 1))/64" dev "v$1.7" nodad &&
-		on "$1" ip link set "v$1.7" up &&
-		wait_for 10 gid_index "h$1" "10.0.7.$(($1 + 1))" &&
-		wait_for 10 gid_index "h$1" "fd07::$(($1 + 1))"
-}
-
 make_vlans()
 {
-	make_vlan 0 && make_vlan 1
+	host_vlan 0 && host_vlan 1
 }
 
 # each with a port of its own: one that has just been used may be busy

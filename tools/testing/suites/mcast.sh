@@ -141,16 +141,6 @@ stays()
 	return $rc
 }
 
-make_vlan() # N
-{
-	on "$1" ip link add link "v$1" name "v$1.7" type vlan id 7 &&
-		on "$1" ip addr add "10.0.7.$(($1 + 1))/24" dev "v$1.7" &&
-		on "$1" ip addr add "fd07::$(($1 + 1))/64" dev "v$1.7" nodad &&
-		on "$1" ip link set "v$1.7" up &&
-		wait_for 10 gid_index "h$1" "10.0.7.$(($1 + 1))" &&
-		wait_for 10 gid_index "h$1" "fd07::$(($1 + 1))"
-}
-
 # vlan GROUP SOURCE [later] - between VLANs above the netdevs, whose GIDs belong to
 # the devices: an attached QP hears what comes on the VLAN, though nobody else has
 # joined there; later: the VLAN comes after the QP
@@ -158,12 +148,12 @@ vlan()
 {
 	local pid rc=0
 
-	make_vlan 0 || return 1
-	[ "${3:-}" = later ] || make_vlan 1 || return 1
+	host_vlan 0 || return 1
+	[ "${3:-}" = later ] || host_vlan 1 || return 1
 	start 1 recv1 "$peer" recv h1 "$1" 20
 	pid=$!
 	wait_for 20 says recv1 ready || rc=1
-	[ "${3:-}" != later ] || make_vlan 1 || rc=1
+	[ "${3:-}" != later ] || host_vlan 1 || rc=1
 	send 0 "$1" 20 "$2" || rc=1
 	wait $pid || rc=1
 	[ $rc -eq 0 ] || { cat "$out/recv1"; host_stats 0; host_stats 1; }
@@ -176,7 +166,7 @@ vlan()
 # the VLAN goes while QPs are attached, which keep the port's groups
 vlan_del_attached()
 {
-	make_vlan 1 && attached 1 || return 1
+	host_vlan 1 && attached 1 || return 1
 	! no_groups 1 v1.7 && timeout 20 ip -n ns1 link del v1.7 &&
 		! no_groups 1 || return 1
 	release
