@@ -25,20 +25,16 @@ wait_for()
 	end=$((SECONDS + limit))
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
-		sleep 0.1
+		t_pause 0.1
 	done
 }
 
 # load_rdma - the stock modules below and beside mrsoft.
 load_rdma()
 {
-	local module
-
 	# built in, in UML: modprobe finds nothing to do
-	for module in ib_core ib_uverbs ib_umad rdma_cm rdma_ucm udp_tunnel \
-		ip6_udp_tunnel dummy veth; do
-		modprobe "$module" 2>/dev/null
-	done
+	modprobe -a -q ib_core ib_uverbs ib_umad rdma_cm rdma_ucm udp_tunnel \
+		ip6_udp_tunnel dummy veth
 	wait_for 5 test -e /dev/infiniband/rdma_cm
 }
 
@@ -105,44 +101,61 @@ del_link()
 	timeout 30 rdma link del "$1"
 }
 
-# listener_up PORT - does anybody listen on this TCP port?
+# listener_up PORT [PID] - does anybody listen on this TCP port, in the network
+# namespace of process PID?  Without a process, as gid_index.
 listener_up()
 {
-	ss -Hltn "sport = :$1" | grep -q .
+	local file port line lines
+
+	printf -v port %04X "$1"
+	for file in tcp tcp6; do
+		mapfile -t lines <"/proc/${2:-self}/net/$file"
+		for line in "${lines[@]}"; do
+			[[ $line =~ ^\ *[0-9]+:\ [0-9A-F]+:$port\ [0-9A-F]+:0000\ 0A ]] &&
+				return 0
+		done
+	done 2>/dev/null
+	return 1
 }
 
 # gid_index DEVICE ADDRESS - the RoCEv2 GID index of an IPv4 or IPv6 address.
+# Without a process: suites ask again and again while an address is awaited.
 gid_index()
 {
-	local dir=/sys/class/infiniband/$1/ports/1 want
+	local dir=/sys/class/infiniband/$1/ports/1 want gid type a b c d i
 
-	case $2 in
-	*:*)
-		want=$(python3 -Sc 'import ipaddress, sys
-print(ipaddress.IPv6Address(sys.argv[1]).exploded)' "$2")
-		;;
-	*)
-		# shellcheck disable=SC2046,SC2183
-		want=$(printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' \
-			$(echo "$2" | tr . ' '))
-		;;
-	esac
-	# The table is filled from below, and no suite has a hundred addresses: a look at
-	# all 1024 entries takes seconds, again and again while an address is awaited.
-	first_v2 "$dir" "$(grep -lx "$want" "$dir"/gids/[0-9])" ||
-		first_v2 "$dir" "$(grep -lx "$want" "$dir"/gids/[0-9][0-9])"
+	if [[ $2 == *:* ]]; then
+		ipv6_in_full "$2"
+	else
+		IFS=. read -r a b c d <<<"$2"
+		printf -v want '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x' \
+			"$a" "$b" "$c" "$d"
+	fi
+	# the table is filled from below, and no suite has a hundred addresses
+	for ((i = 0; i < 100; i++)); do
+		read -r gid <"$dir/gids/$i" && [ "$gid" = "$want" ] &&
+			read -r type <"$dir/gid_attrs/types/$i" &&
+			[[ $type == *v2* ]] || continue
+		echo $i
+		return 0
+	done 2>/dev/null
+	return 1
 }
 
-# first_v2 DIRECTORY FILES - the index of the first that is of RoCEv2
-first_v2()
+# ipv6_in_full ADDRESS - in $want: eight groups of four digits
+ipv6_in_full()
 {
-	local dir=$1 i
+	local head=${1%%::*} tail='' group groups=() last=()
 
-	for i in $2; do
-		i=${i##*/}
-		grep -q v2 "$dir/gid_attrs/types/$i" 2>/dev/null || continue
-		echo "$i"
-		return 0
+	[[ $1 != *::* ]] || tail=${1#*::}
+	IFS=: read -ra groups <<<"$head"
+	IFS=: read -ra last <<<"$tail"
+	while [ $((${#groups[@]} + ${#last[@]})) -lt 8 ]; do
+		groups+=(0)
 	done
-	return 1
+	want=
+	for group in "${groups[@]}" "${last[@]}"; do
+		printf -v group %04x "0x$group"
+		want+=${want:+:}$group
+	done
 }

@@ -27,6 +27,16 @@ on()
 	fi
 }
 
+# exec_on N CMD... - the same, and the shell becomes CMD
+exec_on()
+{
+	local n=$1
+
+	shift
+	[ "$n" = 0 ] && [ -n "${HOST0_INIT:-}" ] || set -- ip netns exec "ns$n" "$@"
+	exec "$@"
+}
+
 # host_dev N - the name of its device.  DEVS: another than h
 host_dev()
 {
@@ -177,10 +187,14 @@ between()
 	local pid rc=0
 
 	shift
-	DEV=$(host_dev "$server") GID=$(host_gid "$server" "${FAMILY:-4}") PORT=$port \
-		SERVER=1 on "$server" timeout 60 "$@" &
+	(
+		export DEV GID PORT=$port SERVER=1
+		DEV=$(host_dev "$server") GID=$(host_gid "$server" "${FAMILY:-4}")
+		# the process is to be the one in the namespace
+		exec_on "$server" timeout 60 "$@"
+	) &
 	pid=$!
-	wait_for 10 listener_on "$server" "$port" || return 1
+	wait_for 10 listener_up "$port" $pid || return 1
 	DEV=$(host_dev "$client") GID=$(host_gid "$client" "${FAMILY:-4}") PORT=$port \
 		SERVER='' on "$client" timeout 60 "$@" "10.0.0.$((server + 1))" || rc=1
 	[ $rc -eq 0 ] || kill $pid 2>/dev/null

@@ -9,6 +9,10 @@
 
 t_count=0
 t_failures=0
+t_logs=0
+t_ends=
+t_never=
+t_logs=0
 t_file=/dev/stdout
 t_last=${EPOCHREALTIME/./}
 
@@ -17,6 +21,7 @@ t_plan_start()
 {
 	t_file=$MRSOFT_RESULTS/${MRSOFT_SUITE:-$1}.ktap
 	echo "KTAP version 1" >"$t_file"
+	t_open_fifo t_ends && t_open_fifo t_never
 }
 
 t_line()
@@ -71,7 +76,7 @@ t_run()
 	local name=${T_PREFIX:-}$1 limit=$2 log rc
 
 	shift 2
-	log=$(mktemp)
+	t_log
 	t_limit "$limit" "$@" >"$log" 2>&1 </dev/null
 	rc=$?
 	if [ $rc -eq 0 ]; then
@@ -85,40 +90,72 @@ t_run()
 			t_fail "$name" "exit status $rc"
 		fi
 	fi
-	rm -f "$log"
 	return $rc
 }
 
 # t_limit SECONDS CMD... - timeout(1) that also knows functions: 124 after the
-# time-out, and then nothing of CMD's process group is left.
+# time-out, and then nothing of CMD's process group is left.  A process costs much in
+# a slow machine, and cases are many: there is one, CMD's, which tells of its end.
 t_limit()
 {
-	local limit=$1 pid watch late rc
+	local end=$((SECONDS + $1)) pid line rc late=
 
 	shift
-	late=$(mktemp -u)
+	[ -n "$t_ends" ] || t_open_fifo t_ends
 	set -m
-	("$@") &
-	pid=$!
 	(
-		sleep "$limit"
-		: >"$late"
-		kill -TERM -- -$pid
-		sleep 2
-		kill -KILL -- -$pid
-	) >/dev/null 2>&1 </dev/null &
-	watch=$!
+		# shellcheck disable=SC2064 # it is the one of now
+		trap "echo \$BASHPID >&$t_ends" EXIT
+		t_ends=
+		"$@"
+	) &
+	pid=$!
 	set +m
+	# one that was killed tells nothing
+	until read -r -t 0.2 -u "$t_ends" line && [ "$line" = $pid ]; do
+		kill -0 $pid || break
+		if [ $SECONDS -ge $end ] && [ -z "$late" ]; then
+			late=yes
+			kill -TERM -- -$pid
+			end=$((end + 2))
+		elif [ $SECONDS -ge $end ]; then
+			kill -KILL -- -$pid
+			break
+		fi
+	done 2>/dev/null
 	wait $pid
 	rc=$?
-	if [ -e "$late" ]; then
+	if [ -n "$late" ]; then
 		rc=124
-		kill -KILL -- -$pid
-	fi 2>/dev/null
-	kill -KILL -- -$watch 2>/dev/null
-	wait $watch 2>/dev/null
-	rm -f "$late"
+		kill -KILL -- -$pid 2>/dev/null
+	fi
 	return $rc
+}
+
+# t_open_fifo VARIABLE - gets the descriptor of a FIFO that nobody else has
+t_open_fifo()
+{
+	local -n t_fd=$1
+	local fifo
+
+	fifo=$(mktemp -u)
+	# shellcheck disable=SC2034 # the caller's
+	mkfifo "$fifo" && exec {t_fd}<>"$fifo" && rm "$fifo"
+}
+
+# t_pause SECONDS - sleep(1) without a process; nobody writes there
+t_pause()
+{
+	[ -n "$t_never" ] || t_open_fifo t_never
+	read -r -t "$1" -u "$t_never" || true
+}
+
+# Where the next case's output goes: processes that an earlier one left behind still
+# write to theirs.
+t_log()
+{
+	t_logs=$((t_logs + 1))
+	log=${TMPDIR:-/tmp}/t-log.$BASHPID.$t_logs
 }
 
 # t_ktap NAME TIMEOUT CMD... - CMD prints KTAP itself: its cases become ours,
@@ -128,7 +165,7 @@ t_ktap()
 	local name=$1 limit=$2 log rc before=$t_count line
 
 	shift 2
-	log=$(mktemp)
+	t_log
 	t_limit "$limit" "$@" >"$log" 2>&1 </dev/null
 	rc=$?
 	while IFS= read -r line; do
@@ -157,13 +194,14 @@ t_ktap()
 	elif [ $rc -ne 0 ] && ! grep -qE '^[[:space:]]*not ok' "$log"; then
 		t_fail "$name.exit" "exit status $rc"
 	fi
-	rm -f "$log"
 	return $rc
 }
 
 # t_done - the plan line; without it the suite has failed.
 t_done()
 {
+	rm -f "${TMPDIR:-/tmp}/t-log.$BASHPID".*
+	rm -f "${TMPDIR:-/tmp}/t-log.$BASHPID".*
 	t_line "1..$t_count"
 	[ $t_failures -eq 0 ]
 }

@@ -27,7 +27,7 @@ serve()
 	shift
 	(exec ip netns exec ns1 timeout 60 "$@") >"$out/server" 2>&1 &
 	pid=$!
-	wait_for 10 listener_on 1 "$port"
+	wait_for 10 listener_up "$port" $pid
 }
 
 # client RC CMD... - with the server's end, and what both said if one of them failed
