@@ -25,16 +25,16 @@ calls='messages reg_ key_is busy orders handle_is ids default_pd af_ib endpoints
 	reconnect'
 wire_calls='messages reg_ key_is busy orders reconnect'
 
-# listens PORT - an rdma_cm id does
+# listens PORT - an rdma_cm id does.  The core shows it before the CM has been told.
 listens()
 {
-	rdma resource show cm_id | grep -E "LISTEN .*:$1( |$)"
+	rdma resource show cm_id | grep -E "LISTEN .*:$1( |$)" && sleep 0.3
 }
 
 # rdma_xserver's has no port in that list
 xserver_listens()
 {
-	rdma resource show cm_id | grep 'LISTEN.*rdma_xserver'
+	rdma resource show cm_id | grep 'LISTEN.*rdma_xserver' && sleep 0.3
 }
 
 # serve CMD... - on host 1; killing $pid kills it
