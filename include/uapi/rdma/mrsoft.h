@@ -68,6 +68,8 @@ enum mrsoft_reason {
 	MRSOFT_R_PKT_QUEUE		= 45,
 	/* the key table, later */
 	MRSOFT_R_NO_REMOTE_FLUSH	= 46,
+	/* no fault: somebody wrote a rule into debugfs */
+	MRSOFT_R_INJECTED		= 47,
 
 	MRSOFT_R_COUNT
 };

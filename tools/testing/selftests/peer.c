@@ -499,7 +499,7 @@ static const char *const reasons[] = {
 	"peer_state", "psn", "qkey", "rnr_exceeded", "retry_exceeded",
 	"read_depth", "port_down", "peer_refused", "pkey", "pkt_length",
 	"pkt_header", "pkt_icrc", "pkt_opcode", "pkt_source", "pkt_order",
-	"pkt_queue", "no_remote_flush",
+	"pkt_queue", "no_remote_flush", "injected",
 };
 
 /* Kept open: there are many, and they are read often. */

@@ -26,6 +26,8 @@
 
 #include "counters.h"
 #include "dev.h"
+#include "diary.h"
+#include "inject.h"
 #include "limits.h"
 #include "local.h"
 #include "mad.h"
@@ -382,6 +384,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	ibdev->dev.parent = NULL;
 	mrsoft_parent_free(&dev->parent);
 	netdev_put(netdev, &dev->tracker);
+	mrsoft_inject_free(&dev->hca.stats);
 	mrsoft_diary_free(dev->hca.stats.diary);
 }
 
@@ -603,13 +606,17 @@ static struct mrsoft_dev *dev_alloc(struct net_device *netdev,
 				    struct workqueue_struct *wq)
 {
 	struct mrsoft_dev *dev = ib_alloc_device(mrsoft_dev, ib);
+	struct mrsoft_inject *inject;
 	struct mrsoft_diary *diary;
 	struct ib_device *ibdev;
 
 	if (!dev)
 		return NULL;
 	diary = mrsoft_diary_new();
-	if (!diary) {
+	inject = mrsoft_inject_new();
+	if (!diary || !inject) {
+		mrsoft_diary_free(diary);
+		kvfree(inject);
 		ib_dealloc_device(&dev->ib);
 		return NULL;
 	}
@@ -627,6 +634,7 @@ static struct mrsoft_dev *dev_alloc(struct net_device *netdev,
 	INIT_WORK(&dev->reap, reap);
 	mrsoft_hca_init(&dev->hca, wq);
 	dev->hca.stats.diary = diary;
+	dev->hca.stats.inject = inject;
 	mrsoft_pma_init(&dev->pma);
 	dev->hca.net = dev_net(netdev);
 	dev->hca.ifindex = netdev->ifindex;

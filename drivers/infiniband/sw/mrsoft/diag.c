@@ -21,6 +21,7 @@
 
 #include "dev.h"
 #include "diag.h"
+#include "diag_inject.h"
 #include "diary.h"
 #include "mw.h"
 #include "qp.h"
@@ -402,6 +403,7 @@ static int add(struct ib_device *ibdev)
 	debugfs_create_file("ended", 0400, dir, hca, &ended_fops);
 	debugfs_create_file("mrs", 0400, dir, hca, &mrs_fops);
 	debugfs_create_file("busy", 0400, dir, hca, &busy_fops);
+	mrsoft_diag_inject_add(hca, dir);
 	ib_set_client_data(ibdev, &client, dir);
 	return 0;
 }
@@ -409,6 +411,8 @@ static int add(struct ib_device *ibdev)
 static void remove(struct ib_device *ibdev, void *data)
 {
 	debugfs_remove_recursive(data);
+	/* nobody writes one now */
+	mrsoft_diag_inject_end(&mrsoft_dev(ibdev)->hca);
 }
 
 static void renamed(struct ib_device *ibdev, void *data)

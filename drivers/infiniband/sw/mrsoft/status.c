@@ -228,6 +228,10 @@ static const struct reason_words reasons[MRSOFT_R_COUNT] = {
 		"no_remote_flush",
 		"the key does not allow remote flushes of this type",
 	},
+	[MRSOFT_R_INJECTED] = {
+		"injected",
+		"an injection rule asked for it",
+	},
 };
 
 /**

@@ -58,6 +58,7 @@ enum mrsoft_end {
 };
 
 struct mrsoft_diary;
+struct mrsoft_inject;
 
 /**
  * struct mrsoft_stats - what a device counts
@@ -75,6 +76,8 @@ struct mrsoft_diary;
  * @duplicates: requests that had come before
  * @page_faults: times that a message needed a page that was not present
  * @diary: I, where refusals are written down, or NULL
+ * @inject: I, faults that are asked for, or NULL
+ * @injecting: A, @inject has rules (READ_ONCE)
  *
  * All lock-free; readers may see one counter ahead of another.
  */
@@ -92,6 +95,8 @@ struct mrsoft_stats {
 	atomic64_t duplicates;
 	atomic64_t page_faults;
 	struct mrsoft_diary *diary;
+	struct mrsoft_inject *inject;
+	bool injecting;
 };
 
 /**

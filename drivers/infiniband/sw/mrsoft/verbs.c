@@ -17,7 +17,9 @@
 
 #include "cq.h"
 #include "dev.h"
+#include "diary.h"
 #include "fault.h"
+#include "inject.h"
 #include "limits.h"
 #include "mr.h"
 #include "mw.h"
@@ -351,6 +353,30 @@ static struct ib_mr *get_dma_mr(struct ib_pd *ibpd, int access)
 					     access));
 }
 
+/*
+ * What an injection rule has a verb on a region answer; 0: nothing.  A hold is over
+ * when this returns.
+ */
+static int injected(struct ib_device *ibdev, enum mrsoft_event event, u32 key)
+{
+	struct mrsoft_stats *stats = &mrsoft_dev(ibdev)->hca.stats;
+	struct mrsoft_occasion now = { .event = event, .key = key };
+	struct mrsoft_injection in;
+	struct mrsoft_who who;
+
+	if (!mrsoft_inject(stats, &now, &in))
+		return 0;
+	mrsoft_who_set(&who, NULL);
+	mrsoft_diary_refuse(stats, &(struct mrsoft_refusal){
+		.reason = MRSOFT_R_INJECTED, .who = &who, .op = in.op,
+		.key = key,
+	});
+	if (in.action != MRSOFT_DO_HOLD_DEREG)
+		return -in.err;
+	mrsoft_inject_hold(stats, &in);
+	return 0;
+}
+
 static int check_range(u64 start, u64 length, u64 iova)
 {
 	u64 end;
@@ -379,6 +405,9 @@ static struct ib_mr *reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	err = ib_no_udata_io(udata);
 	if (err)
 		return ERR_PTR(err);
+	err = injected(ibpd->device, MRSOFT_ON_REG, 0);
+	if (err)
+		return ERR_PTR(err);
 	return mr_or_error(mrsoft_mr_reg_user(keys_of(ibpd), mrsoft_pd(ibpd),
 					      start, length, virt, access));
 }
@@ -400,6 +429,9 @@ static struct ib_mr *rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 			return ERR_PTR(err);
 	}
 	err = ib_no_udata_io(udata);
+	if (err)
+		return ERR_PTR(err);
+	err = injected(ibmr->device, MRSOFT_ON_REREG, ibmr->lkey);
 	if (err)
 		return ERR_PTR(err);
 	return ERR_PTR(mrsoft_mr_rereg(mrsoft_mr(ibmr), flags, start, length,
@@ -427,18 +459,46 @@ static int advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
 	return err;
 }
 
+/*
+ * Did a process ask for it, which may be told no?  The core does not take no for
+ * an answer when a process or the device is gone, when a registration is undone or
+ * from most consumers in the kernel: a call then has no input, a region is not
+ * listed yet, or has no user.
+ */
+static bool may_refuse(const struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct uverbs_attr_bundle *attrs = mrsoft_udata_to_attrs(udata);
+
+	if (!attrs || !ibmr->uobject || list_empty(&ibmr->uobject->list))
+		return false;
+	return attrs->ucore.inlen ||
+	       !bitmap_empty(attrs->attr_present, UVERBS_API_ATTR_BKEY_LEN);
+}
+
 static int dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
+	int err;
+
+	if (may_refuse(ibmr, udata)) {
+		err = injected(ibmr->device, MRSOFT_ON_DEREG, ibmr->lkey);
+		if (err)
+			return err;
+	}
 	return mrsoft_mr_dereg(mrsoft_mr(ibmr));
 }
 
 static struct ib_mr *alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			      u32 max_num_sg)
 {
+	int err;
+
 	if (type != IB_MR_TYPE_MEM_REG && type != IB_MR_TYPE_SG_GAPS)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_num_sg || max_num_sg > MRSOFT_MAX_FAST_REG_PAGES)
 		return ERR_PTR(-EINVAL);
+	err = injected(ibpd->device, MRSOFT_ON_REG, 0);
+	if (err)
+		return ERR_PTR(err);
 	return mr_or_error(mrsoft_mr_alloc_fast(keys_of(ibpd),
 						mrsoft_pd(ibpd), max_num_sg,
 						type == IB_MR_TYPE_SG_GAPS));
