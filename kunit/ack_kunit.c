@@ -25,8 +25,8 @@ static struct sk_buff *watched_alloc(size_t head, size_t payload, gfp_t gfp)
 	return skb;
 }
 
-static bool watched_xmit(struct mrsoft_udp *udp, const struct mrsoft_av *av,
-			 u16 sport, u32 oif, struct mrsoft_route *route,
+static bool watched_xmit(struct mrsoft_qp *qp, const struct mrsoft_av *av,
+			 u16 sport, struct mrsoft_route *route,
 			 struct sk_buff *skb)
 {
 	skb_queue_tail(&net.sent, skb);
@@ -34,10 +34,10 @@ static bool watched_xmit(struct mrsoft_udp *udp, const struct mrsoft_av *av,
 }
 
 #define mrsoft_udp_alloc	watched_alloc
-#define mrsoft_udp_xmit		watched_xmit
+#define mrsoft_wire_xmit	watched_xmit
 #include "ack.c"
 #undef mrsoft_udp_alloc
-#undef mrsoft_udp_xmit
+#undef mrsoft_wire_xmit
 
 #define PSN	0xfffffe	/* of engine_kunit.h: the READ wraps */
 #define MTU	1024

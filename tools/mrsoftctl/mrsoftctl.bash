@@ -13,7 +13,11 @@ _mrsoftctl()
 	why)	words=$(awk '!/^#/ { print $1 }' /sys/kernel/debug/mrsoft/*/mrs \
 			2>/dev/null) ;;
 	diary)	words='-f -n' ;;
-	*)	words='-d status mrs busy why diary ended' ;;
+	inject)	words='clear fail hold drop duplicate reorder corrupt delay
+			rnr nak overflow error' ;;
+	fail)	words='reg rereg dereg' ;;
+	hold)	words=dereg ;;
+	*)	words='-d status mrs busy why diary ended inject' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }

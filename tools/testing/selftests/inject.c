@@ -233,6 +233,222 @@ static void hold_ends(const void *arg)
 	rules_clear();
 }
 
+/* --- requests ------------------------------------------------------------- */
+
+struct world {
+	struct ctx *c;
+	struct end a, b;
+	struct buf mine, theirs;
+};
+
+static void world_new(struct world *w)
+{
+	struct conf conf = conf_of(RC);
+
+	w->c = ctx_open(NULL);
+	pair_new(w->c, &conf, &w->a, &w->b);
+	w->mine = buf_new(w->c->pd, SIZE, MR_ALL);
+	w->theirs = buf_new(w->c->pd, SIZE, MR_ALL);
+	rules_clear();
+}
+
+static void world_free(struct world *w)
+{
+	rules_clear();
+	pair_free(&w->a, &w->b);
+	buf_free(&w->mine);
+	buf_free(&w->theirs);
+	ctx_close(w->c);
+}
+
+static struct op send_of(struct world *w, uint64_t id)
+{
+	return (struct op){
+		.opcode = IBV_WR_SEND, .wr_id = id, .laddr = w->mine.p,
+		.lkey = w->mine.mr->lkey, .len = 100,
+	};
+}
+
+static void recv_of(struct world *w, uint64_t id)
+{
+	OK(post_recv(&w->b, id, w->theirs.p, 100, w->theirs.mr->lkey));
+}
+
+static void sends(struct world *w, int n)
+{
+	struct op op;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		op = send_of(w, i);
+		recv_of(w, i);
+		OK(post(&w->a, &op));
+		EXPECT_WC(w->a.scq, i, IBV_WC_SUCCESS);
+		EXPECT_WC(w->b.rcq, i, IBV_WC_SUCCESS);
+	}
+}
+
+/* The requester waits and tries again, and that is all that can be seen. */
+static void rnr_once(const void *arg)
+{
+	unsigned long long before;
+	struct world w;
+
+	(void)arg;
+	world_new(&w);
+	before = counter("rnr_waits");
+	rule_add("rnr qp=%u nth=3", w.b.qp->qp_num);
+	sends(&w, 5);
+	/* five, and one of them again */
+	expect_rule(1, 6, 1, "0");
+	CHECK_EQ(counter("rnr_waits"), before + 1);
+	expect_injected("SEND", w.b.qp->qp_num, getpid());
+	world_free(&w);
+}
+
+/* rnr_retry is 3: the fourth RNR NAK is one too many, IBA 9.7.5.2.8. */
+static void rnr_exceeded(const void *arg)
+{
+	struct world w;
+	struct op op;
+
+	(void)arg;
+	world_new(&w);
+	rule_add("rnr qp=%u every=1 rnr=1", w.b.qp->qp_num);
+	op = send_of(&w, 1);
+	recv_of(&w, 1);
+	OK(post(&w.a, &op));
+	EXPECT_WC(w.a.scq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+	expect_state(&w.a, IBV_QPS_ERR);
+	expect_rule(1, 4, 4, "-");
+	/* the responder has done nothing wrong, and has its receive WQE */
+	expect_state(&w.b, IBV_QPS_RTS);
+	EXPECT_EMPTY(w.b.rcq, 5);
+	world_free(&w);
+}
+
+/* IBA 9.7.5.2.4 to 9.7.5.2.6: what each NAK becomes, at both ends. */
+static const struct nak_case {
+	const char *code;
+	enum ibv_wc_status want;
+	enum ibv_wc_status recv;
+	int event;
+} naks[] = {
+	{ "invalid", IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR,
+	  IBV_EVENT_QP_REQ_ERR },
+	{ "access", IBV_WC_REM_ACCESS_ERR, IBV_WC_WR_FLUSH_ERR,
+	  IBV_EVENT_QP_ACCESS_ERR },
+	{ "op", IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR, 0 },
+};
+
+static void nak_ends(const void *arg)
+{
+	const struct nak_case *k = arg;
+	struct world w;
+	struct op op;
+
+	world_new(&w);
+	rule_add("nak qp=%u nth=3 code=%s", w.b.qp->qp_num, k->code);
+	sends(&w, 2);
+	op = send_of(&w, 2);
+	recv_of(&w, 2);
+	OK(post(&w.a, &op));
+	EXPECT_WC_WHY(w.a.scq, 2, k->want, MRSOFT_R_INJECTED);
+	if (k->recv == IBV_WC_WR_FLUSH_ERR)
+		EXPECT_WC(w.b.rcq, 2, k->recv);
+	else
+		EXPECT_WC_WHY(w.b.rcq, 2, k->recv, MRSOFT_R_INJECTED);
+	if (k->event)
+		EXPECT_EVENT(w.c, k->event, w.b.qp);
+	expect_state(&w.a, IBV_QPS_ERR);
+	expect_state(&w.b, IBV_QPS_ERR);
+	expect_rule(1, 3, 1, "0");
+	expect_injected("SEND", w.b.qp->qp_num, getpid());
+	world_free(&w);
+}
+
+/* Nothing is lost: the requester sends it again, IBA 9.7.5.2.1. */
+static void nak_sequence(const void *arg)
+{
+	unsigned long long before;
+	struct world w;
+
+	(void)arg;
+	world_new(&w);
+	before = counter("retries");
+	rule_add("nak qp=%u nth=2 code=sequence", w.b.qp->qp_num);
+	sends(&w, 4);
+	expect_rule(1, 5, 1, "0");
+	CHECK_EQ(counter("retries"), before + 1);
+	world_free(&w);
+}
+
+/* Without a request: the owner is told, what is posted is flushed. */
+static void error_now(const void *arg)
+{
+	char text[32];
+	struct world w;
+	int n;
+
+	(void)arg;
+	world_new(&w);
+	recv_of(&w, 1);
+	rule_add("error qp=%u", w.b.qp->qp_num);
+	EXPECT_EVENT(w.c, IBV_EVENT_QP_FATAL, w.b.qp);
+	expect_state(&w.b, IBV_QPS_ERR);
+	EXPECT_WC(w.b.rcq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_state(&w.a, IBV_QPS_RTS);
+	expect_injected("error", w.b.qp->qp_num, getpid());
+	CHECK_EQ(rule_count(), 0);
+	/* it is in the error state already */
+	n = sprintf(text, "error qp=%u", w.b.qp->qp_num);
+	CHECK_EQ(rule_write(text, n), EINVAL);
+	world_free(&w);
+}
+
+/* The peer of a QP that broke hears nothing more. */
+static void error_nth(const void *arg)
+{
+	struct world w;
+	struct op op;
+
+	(void)arg;
+	world_new(&w);
+	rule_add("error qp=%u nth=2", w.b.qp->qp_num);
+	sends(&w, 1);
+	op = send_of(&w, 1);
+	recv_of(&w, 1);
+	OK(post(&w.a, &op));
+	EXPECT_WC(w.a.scq, 1, IBV_WC_RETRY_EXC_ERR);
+	EXPECT_WC(w.b.rcq, 1, IBV_WC_WR_FLUSH_ERR);
+	EXPECT_EVENT(w.c, IBV_EVENT_QP_FATAL, w.b.qp);
+	expect_state(&w.b, IBV_QPS_ERR);
+	world_free(&w);
+}
+
+/* The third completion of a's QP has no room: IBA 10.8.2, 11.6.3.1. */
+static void cq_overflow(const void *arg)
+{
+	struct ibv_wc wc;
+	struct world w;
+	struct op op;
+
+	(void)arg;
+	world_new(&w);
+	rule_add("overflow qp=%u nth=3", w.a.qp->qp_num);
+	sends(&w, 2);
+	op = send_of(&w, 2);
+	recv_of(&w, 2);
+	OK(post(&w.a, &op));
+	EXPECT_EVENT(w.c, IBV_EVENT_CQ_ERR, w.a.scq);
+	expect_state(&w.a, IBV_QPS_ERR);
+	/* what was done was done; nobody hears of it at this end */
+	EXPECT_WC(w.b.rcq, 2, IBV_WC_SUCCESS);
+	CHECK(!wait_wc(w.a.scq, &wc, 10));
+	expect_injected("overflow", w.a.qp->qp_num, 0);
+	world_free(&w);
+}
+
 /* --- the file ------------------------------------------------------------- */
 
 static const char *const garbage[] = {
@@ -298,6 +514,15 @@ static const struct t_case cases[] = {
 	{ "hold_dereg", hold_dereg, NULL, 0 },
 	{ "hold_ends_with_rules", hold_ends, NULL, 30 },
 	{ "hold_ends_with_process", hold_ends, "", 30 },
+	{ "rnr", rnr_once, NULL, 0 },
+	{ "rnr_exceeded", rnr_exceeded, NULL, 0 },
+	{ "nak_invalid", nak_ends, &naks[0], 0 },
+	{ "nak_access", nak_ends, &naks[1], 0 },
+	{ "nak_op", nak_ends, &naks[2], 0 },
+	{ "nak_sequence", nak_sequence, NULL, 0 },
+	{ "error_now", error_now, NULL, 0 },
+	{ "error_nth", error_nth, NULL, 0 },
+	{ "overflow", cq_overflow, NULL, 0 },
 	{ "refuses_garbage", refuses_garbage, NULL, 60 },
 	{ "bounded", bounded, NULL, 0 },
 };

@@ -138,6 +138,8 @@ unsigned long long counter(const char *name)
 	char path[256];
 	FILE *f;
 
+	/* the core reads them anew in each tick of at most 10 ms */
+	t_sleep(25);
 	snprintf(path, sizeof(path),
 		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", device(),
 		 name);

@@ -24,8 +24,7 @@ static void xmit(struct mrsoft_wire *wire, struct sk_buff *skb)
 {
 	struct mrsoft_qp *qp = wire->qp;
 
-	mrsoft_udp_xmit(qp->hca->udp, &qp->av, wire->sport, qp->hca->ifindex,
-			&wire->rx.route, skb);
+	mrsoft_wire_xmit(qp, &qp->av, wire->sport, &wire->rx.route, skb);
 }
 
 /* An answer of @extra bytes behind the AETH, which the caller fills in. */

@@ -19,6 +19,7 @@
 
 #include "cq.h"
 #include "diary.h"
+#include "inject.h"
 #include "limits.h"
 
 /*
@@ -314,6 +315,18 @@ static void cq_raise_error(struct mrsoft_cq *cq)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
 
+/* Does a rule have the CQ be full now? */
+static bool is_injected(struct mrsoft_cq *cq, const struct ib_wc *wc)
+{
+	struct mrsoft_occasion now = {
+		.event = MRSOFT_ON_COMPLETION, .cq = cq->ib.res.id,
+		.qpn = wc->qp ? wc->qp->qp_num : 0,
+	};
+	struct mrsoft_injection in;
+
+	return mrsoft_inject(cq->stats, &now, &in);
+}
+
 /**
  * mrsoft_cq_add - add a completion, without telling anybody
  * @cq: the CQ
@@ -332,13 +345,16 @@ static void cq_raise_error(struct mrsoft_cq *cq)
 int mrsoft_cq_add(struct mrsoft_cq *cq, const struct ib_wc *wc, bool solicited,
 		  unsigned int *due)
 {
+	enum mrsoft_reason reason = MRSOFT_R_CQ_OVERFLOW;
 	unsigned long flags;
 
 	*due = 0;
 	solicited |= wc->status != IB_WC_SUCCESS;
+	if (is_injected(cq, wc))
+		reason = MRSOFT_R_INJECTED;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->overflow || !cq_push(cq, wc))
+	if (reason == MRSOFT_R_INJECTED || cq->overflow || !cq_push(cq, wc))
 		goto overflow;
 	if (cq_take_notify(cq, solicited))
 		*due = MRSOFT_CQ_DUE_EVENT;
@@ -352,8 +368,9 @@ overflow:
 	spin_unlock_irqrestore(&cq->lock, flags);
 
 	mrsoft_diary_refuse(cq->stats, &(struct mrsoft_refusal){
-		.reason = MRSOFT_R_CQ_OVERFLOW, .qpn = wc->qp ? wc->qp->qp_num : 0,
-		.peer = wc->src_qp, .op = "completion",
+		.reason = reason, .qpn = wc->qp ? wc->qp->qp_num : 0,
+		.peer = wc->src_qp,
+		.op = reason == MRSOFT_R_INJECTED ? "overflow" : "completion",
 	});
 	return -EOVERFLOW;
 }

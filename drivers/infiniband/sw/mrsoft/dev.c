@@ -27,6 +27,7 @@
 #include "counters.h"
 #include "dev.h"
 #include "diary.h"
+#include "impair.h"
 #include "inject.h"
 #include "limits.h"
 #include "local.h"
@@ -372,6 +373,7 @@ static void dealloc_driver(struct ib_device *ibdev)
 	struct mrsoft_dev *dev = mrsoft_dev(ibdev);
 	struct net_device *netdev = dev->netdev;
 
+	mrsoft_impair_close(&dev->hca);
 	mrsoft_hca_destroy(&dev->hca);
 	if (dev->hca.udp)
 		mrsoft_udp_put(dev->hca.udp);
@@ -633,6 +635,7 @@ static struct mrsoft_dev *dev_alloc(struct net_device *netdev,
 	INIT_LIST_HEAD(&dev->entry);
 	INIT_WORK(&dev->reap, reap);
 	mrsoft_hca_init(&dev->hca, wq);
+	mrsoft_impair_init(&dev->hca);
 	dev->hca.stats.diary = diary;
 	dev->hca.stats.inject = inject;
 	mrsoft_pma_init(&dev->pma);

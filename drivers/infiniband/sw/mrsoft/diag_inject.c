@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 
 #include "diag_inject.h"
+#include "impair.h"
 #include "inject.h"
 #include "qp.h"
 
@@ -74,7 +75,11 @@ static int clear(struct mrsoft_hca *hca, const char *id)
 
 	if (*id && (kstrtou32(id, 10, &number) || !number))
 		return -EINVAL;
-	return mrsoft_inject_clear(&hca->stats, number);
+	if (mrsoft_inject_clear(&hca->stats, number))
+		return -ENOENT;
+	if (!number)
+		mrsoft_impair_release(hca);
+	return 0;
 }
 
 static int obey(struct mrsoft_hca *hca, const char *text)
@@ -140,11 +145,12 @@ void mrsoft_diag_inject_add(struct mrsoft_hca *hca, struct dentry *dir)
  * mrsoft_diag_inject_end - the end of all rules
  * @hca: the device, whose folder is gone
  *
- * Who is held goes on.
+ * Who is held goes on; packets that are held back are lost.
  *
  * Context: process.
  */
 void mrsoft_diag_inject_end(struct mrsoft_hca *hca)
 {
 	mrsoft_inject_clear(&hca->stats, 0);
+	mrsoft_impair_close(hca);
 }

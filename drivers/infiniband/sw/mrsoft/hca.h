@@ -29,6 +29,22 @@ enum mrsoft_path_mode {
 };
 
 /**
+ * struct mrsoft_late - packets that injection rules hold back
+ * @lock: spin, BH: all but @work; a leaf
+ * @packets: of impair.c
+ * @num: packets
+ * @closed: none is held back any more
+ * @work: lets them go
+ */
+struct mrsoft_late {
+	spinlock_t lock; /* the packets */
+	struct list_head packets;
+	u32 num;
+	bool closed;
+	struct delayed_work work;
+};
+
+/**
  * struct mrsoft_hca - tables and counters of one device
  * @stats: counters, lock-free
  * @keys: MRs and MWs
@@ -47,6 +63,7 @@ enum mrsoft_path_mode {
  * @udp: sockets, NULL while the wire is off; once set it stays (smp_load_acquire)
  * @ifindex: I, of the netdev
  * @path_mode: A, enum mrsoft_path_mode (READ_ONCE)
+ * @late: packets that injection rules hold back
  */
 struct mrsoft_hca {
 	struct mrsoft_stats stats;
@@ -65,6 +82,7 @@ struct mrsoft_hca {
 	struct mrsoft_udp *udp;
 	u32 ifindex;
 	u8 path_mode;
+	struct mrsoft_late late;
 };
 
 /* The sockets, or NULL while the wire is off. */

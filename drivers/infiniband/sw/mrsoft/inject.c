@@ -117,8 +117,7 @@ static const struct form forms[MRSOFT_DO_COUNT] = {
 		WHEN | BIT(P_QP) | BIT(P_CQ), 0,
 	},
 	[MRSOFT_DO_ERROR] = {
-		"error", "error", MRSOFT_ON_REQUEST, WHEN | BIT(P_QP),
-		BIT(P_QP),
+		"error", "error", MRSOFT_ON_REQUEST, WHEN | BIT(P_QP), 0,
 	},
 };
 
@@ -309,8 +308,8 @@ static int check_rule(struct mrsoft_rule *rule)
 	if (rule->action == MRSOFT_DO_FAIL_DEREG && !has(rule, P_COUNT) &&
 	    (has(rule, P_EVERY) || has(rule, P_CHANCE)))
 		return -EINVAL;
-	/* QP 1 is the core's */
-	if (rule->action == MRSOFT_DO_ERROR && rule->qp < MRSOFT_QPN_MIN)
+	/* at once: which one?  QP 1 is the core's */
+	if (mrsoft_inject_is_now(rule) && rule->qp < MRSOFT_QPN_MIN)
 		return -EINVAL;
 	if (!(rule->given & SCHEDULE))
 		rule->nth = 1;

@@ -21,6 +21,7 @@
 #include <rdma/ib_mad.h>
 
 #include "copy.h"
+#include "inject.h"
 #include "psn.h"
 #include "recv.h"
 #include "resp.h"
@@ -233,6 +234,52 @@ static enum mrsoft_status check_message(struct mrsoft_qp *qp,
 	return mrsoft_recv_check(qp, msg, msg->length);
 }
 
+/* What a rule has the responder answer, instead of what it would. */
+static enum mrsoft_status answer_injected(struct mrsoft_qp *qp,
+					  struct mrsoft_msg *msg,
+					  const struct mrsoft_injection *in)
+{
+	static const enum mrsoft_status naks[MRSOFT_CODE_COUNT] = {
+		/* the wire path sends its NAK; the local one has none to send */
+		[MRSOFT_CODE_SEQUENCE]	= MRSOFT_S_SILENT,
+		[MRSOFT_CODE_INVALID]	= MRSOFT_S_INV_REQ,
+		[MRSOFT_CODE_ACCESS]	= MRSOFT_S_REM_ACCESS,
+		[MRSOFT_CODE_OP]	= MRSOFT_S_REM_OP,
+	};
+	enum mrsoft_status status = MRSOFT_S_SILENT;
+
+	switch (in->action) {
+	case MRSOFT_DO_RNR:
+		msg->rnr_timer = in->rnr < 0 ? qp->attr.min_rnr_timer : in->rnr;
+		status = MRSOFT_S_RNR;
+		break;
+	case MRSOFT_DO_NAK:
+		status = naks[in->code];
+		break;
+	default:
+		if (mrsoft_qp_error(qp))
+			mrsoft_qp_event(qp, IB_EVENT_QP_FATAL);
+	}
+	/* a SEND that the responder itself fails has its receive WQE: that completes */
+	if (status == MRSOFT_S_REM_OP)
+		check_message(qp, msg);
+	return mrsoft_msg_refuse(qp, msg, status, MRSOFT_R_INJECTED);
+}
+
+static enum mrsoft_status check_or_inject(struct mrsoft_qp *qp,
+					  struct mrsoft_msg *msg)
+{
+	struct mrsoft_occasion now = {
+		.event = MRSOFT_ON_REQUEST, .qpn = qp->qpn,
+	};
+	struct mrsoft_injection in;
+
+	if (qp->type == IB_QPT_RC &&
+	    mrsoft_inject(&qp->hca->stats, &now, &in))
+		return answer_injected(qp, msg, &in);
+	return check_message(qp, msg);
+}
+
 /**
  * mrsoft_resp_begin - a message arrives
  * @qp: RC or UC, held
@@ -265,7 +312,7 @@ enum mrsoft_status mrsoft_resp_begin(struct mrsoft_qp *qp,
 		return status;
 	if (established)
 		mrsoft_qp_event(qp, IB_EVENT_COMM_EST);
-	status = fail(qp, msg, check_message(qp, msg));
+	status = fail(qp, msg, check_or_inject(qp, msg));
 	leave(qp, status != MRSOFT_S_OK);
 	return status;
 }

@@ -188,6 +188,15 @@ static enum mrsoft_reason dispatch(struct mrsoft_qp *qp, struct sk_buff *skb,
 	return enqueue(qp, skb);
 }
 
+static enum mrsoft_reason arrive(struct mrsoft_qp *qp, struct sk_buff *skb,
+				 const union ib_gid *sgid,
+				 const union ib_gid *dgid)
+{
+	if (mrsoft_inject_on(&qp->hca->stats))
+		return mrsoft_impair_rx(qp, skb, sgid, dgid);
+	return dispatch(qp, skb, sgid, dgid);
+}
+
 /* With MRSOFT_R_NONE mrsoft_packet(@skb) is filled in. */
 static enum mrsoft_reason accept(const struct mrsoft_hca *hca,
 				 struct sk_buff *skb, bool plain, u32 *qpn)
@@ -238,7 +247,7 @@ static enum mrsoft_reason receive_at(struct mrsoft_hca *hca,
 	qp = mrsoft_qp_get(hca, qpn);
 	if (!qp)
 		return lose(hca, NULL, MRSOFT_R_NO_PEER);
-	reason = dispatch(qp, skb, sgid, dgid);
+	reason = arrive(qp, skb, sgid, dgid);
 	if (reason)
 		lose(hca, qp, reason);
 	mrsoft_qp_put(qp);
@@ -253,7 +262,7 @@ static void copy_to(struct mrsoft_qp *qp, struct sk_buff *skb,
 	enum mrsoft_reason reason = MRSOFT_R_PKT_QUEUE;
 
 	if (copy)
-		reason = dispatch(qp, copy, sgid, dgid);
+		reason = arrive(qp, copy, sgid, dgid);
 	if (!reason)
 		return;
 	lose(qp->hca, qp, reason);
@@ -332,6 +341,7 @@ drop:
  */
 void mrsoft_rx_init(void)
 {
+	mrsoft_impair_set_rx(dispatch);
 	mrsoft_udp_set_rx(receive);
 }
 

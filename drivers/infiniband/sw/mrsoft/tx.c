@@ -233,8 +233,8 @@ static void xmit(struct mrsoft_qp *qp, struct sk_buff *skb)
 	if (!READ_ONCE(hca->port_up)) {
 		kfree_skb(skb);
 		reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_PORT_DOWN);
-	} else if (!mrsoft_udp_xmit(hca->udp, &qp->av, qp->wire->sport,
-				    hca->ifindex, &tx_of(qp)->route, skb)) {
+	} else if (!mrsoft_wire_xmit(qp, &qp->av, qp->wire->sport,
+				     &tx_of(qp)->route, skb)) {
 		reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PATH);
 	}
 	/* As lost on the way: a time-out finds it out. */
@@ -772,8 +772,8 @@ void mrsoft_tx_datagram(struct mrsoft_qp *qp, const struct mrsoft_av *av,
 	deth->sqpn = cpu_to_be32(msg->src_qpn);
 	to = put_headers(deth + 1, msg, MRSOFT_PKTF_ONLY);
 	memcpy(to, payload, msg->length);
-	if (!mrsoft_udp_xmit(hca->udp, av,
-			     rdma_get_udp_sport(av->flow_label, qp->qpn, qpn),
-			     hca->ifindex, NULL, skb))
+	if (!mrsoft_wire_xmit(qp, av,
+			      rdma_get_udp_sport(av->flow_label, qp->qpn, qpn),
+			      NULL, skb))
 		mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PATH);
 }

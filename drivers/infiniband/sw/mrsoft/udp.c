@@ -356,6 +356,27 @@ struct sk_buff *mrsoft_udp_alloc(size_t head, size_t payload, gfp_t gfp)
 	return skb;
 }
 
+/* In skb->cb until it is sent; all zero in a new skb. */
+struct mark {
+	bool spoilt;
+};
+
+static struct mark *mark(struct sk_buff *skb)
+{
+	return (struct mark *)skb->cb;
+}
+
+/**
+ * mrsoft_udp_spoil - a packet is to arrive damaged
+ * @skb: of mrsoft_udp_alloc(), not sent yet
+ *
+ * Context: any.
+ */
+void mrsoft_udp_spoil(struct sk_buff *skb)
+{
+	mark(skb)->spoilt = true;
+}
+
 static void push_udp(struct sk_buff *skb, u16 sport)
 {
 	u16 length = skb->len + sizeof(struct udphdr);
@@ -420,6 +441,8 @@ static void finish(struct sk_buff *skb, const struct mrsoft_av *av, u16 sport)
 		push_ipv6(skb, av);
 	put_unaligned(mrsoft_icrc(skb_network_header(skb), !av->ipv4,
 				  skb_transport_header(skb), length), icrc);
+	if (unlikely(mark(skb)->spoilt))
+		*((u8 *)icrc - 1) ^= 1;
 	skb->ip_summed = CHECKSUM_NONE;
 }
 

@@ -55,6 +55,8 @@ struct sk_buff *mrsoft_udp_alloc(size_t head, size_t payload, gfp_t gfp);
 bool mrsoft_udp_xmit(struct mrsoft_udp *udp, const struct mrsoft_av *av,
 		     u16 sport, u32 oif, struct mrsoft_route *route,
 		     struct sk_buff *skb);
+/* What is sent of @skb, of mrsoft_udp_alloc(), has a bit that its ICRC belies. */
+void mrsoft_udp_spoil(struct sk_buff *skb);
 void mrsoft_route_reset(struct mrsoft_route *route);
 
 #endif /* MRSOFT_UDP_H */

@@ -367,6 +367,27 @@ static bool go_on(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 	}
 }
 
+/* One before the packet that is due is missing. */
+static void ask_again(struct mrsoft_wire *wire)
+{
+	struct mrsoft_rx *rx = &wire->rx;
+
+	if (rx->silent)
+		return;
+	rx->silent = true;
+	ack_now(wire);
+	mrsoft_ack_send(wire, rx->epsn, MRSOFT_AETH_NAK | MRSOFT_NAK_PSN);
+}
+
+/* A rule has a packet that is there be missing.  Not if it broke the QP. */
+static bool is_injected_gap(struct mrsoft_wire *wire,
+			    enum mrsoft_status status)
+{
+	return status == MRSOFT_S_SILENT && wire->qp->type == IB_QPT_RC &&
+	       wire->rx.msg.reason == MRSOFT_R_INJECTED &&
+	       mrsoft_resp_can_receive(wire->qp);
+}
+
 /* The packet that is due.  True: it is needed once more. */
 static bool in_order(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 {
@@ -396,6 +417,8 @@ static bool in_order(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 		status = mrsoft_resp_begin(wire->qp, msg);
 		if (status) {
 			refuse(wire, pkt->psn, status);
+			if (is_injected_gap(wire, status))
+				ask_again(wire);
 			return false;
 		}
 		rx->begun = true;
@@ -496,12 +519,7 @@ static bool respond_rc(struct mrsoft_wire *wire, struct mrsoft_packet *pkt)
 		return false;
 	}
 	mrsoft_qp_refuse(wire->qp, "packet", MRSOFT_R_PSN);
-	if (!rx->silent) {
-		rx->silent = true;
-		ack_now(wire);
-		mrsoft_ack_send(wire, rx->epsn,
-				MRSOFT_AETH_NAK | MRSOFT_NAK_PSN);
-	}
+	ask_again(wire);
 	return false;
 }
 

@@ -11,6 +11,8 @@
 #include <linux/ktime.h>
 #include <linux/skbuff.h>
 
+#include "impair.h"
+#include "inject.h"
 #include "packet.h"
 #include "qp.h"
 #include "replay.h"
@@ -156,6 +158,18 @@ static inline void mrsoft_bth_fill(struct mrsoft_bth *bth, u8 opcode, u8 flags,
 static inline u8 mrsoft_bth_pad(u32 length)
 {
 	return (-length & 3) << MRSOFT_BTH_PAD_SHIFT;
+}
+
+/* Sends a packet of @qp, see mrsoft_udp_xmit(). */
+static inline bool mrsoft_wire_xmit(struct mrsoft_qp *qp,
+				    const struct mrsoft_av *av, u16 sport,
+				    struct mrsoft_route *route,
+				    struct sk_buff *skb)
+{
+	if (mrsoft_inject_on(&qp->hca->stats))
+		return mrsoft_impair_xmit(qp, av, sport, route, skb);
+	return mrsoft_udp_xmit(qp->hca->udp, av, sport, qp->hca->ifindex, route,
+			       skb);
 }
 
 #endif /* MRSOFT_WIRE_H */
