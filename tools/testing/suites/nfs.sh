@@ -6,9 +6,7 @@
 # What is exported is a tmpfs.  local: server and client on one device; wire: the
 # server in the initial namespace, the client in another, see lib/hosts.sh.
 #
-# By hand: wire.link_del has failed in the one whole run (43 of 45 passed), on a busy
-# machine.  A line "machines: uml-plain" here adds it.
-#
+# machines: uml-plain
 # fast: no
 # timeout: 200
 
@@ -24,6 +22,10 @@ HOST0_INIT=1
 EXPORT=/run/export
 MNT=/run/nfs-mnt
 TREE=$MRSOFT_SRC/drivers
+# Since 6.15 a client outside the initial namespace takes a network that is out of reach
+# for gone, even with a hard mount; without an RDMA device it is.
+OPTIONS=proto=rdma,port=20049,nolock,timeo=50
+[ "$MRSOFT_MACHINE" = vm-6.1 ] || OPTIONS+=,fatal_neterrors=none
 # server, and prefix of commands of the client
 server=10.9.0.1
 client=()
@@ -70,8 +72,7 @@ do_mount()
 	local what=$server:/
 
 	[ "$1" != 3 ] || what=$server:$EXPORT
-	timeout 60 "${client[@]}" mount -t nfs \
-		-o "vers=$1,proto=rdma,port=20049,nolock,timeo=50" "$what" $MNT &&
+	timeout 60 "${client[@]}" mount -t nfs -o "vers=$1,$OPTIONS" "$what" $MNT &&
 		grep "$MNT nfs.*proto=rdma" /proc/mounts
 }
 
@@ -163,8 +164,10 @@ load_end()
 	wait_for 60 sh -c "! kill -0 $LOAD" && wait "$LOAD" && rm -f $MNT/load
 }
 
-# A hard mount waits for its server.  It is stopped between requests: a client that
-# connects again while it stops may wait for an answer for ever, on rdma_rxe as well.
+# A hard mount waits for its server.  It is stopped between requests: a connection that
+# is asked for while it stops stays in the queue of the listener that goes (sc_accept_q
+# of svcrdma), neither accepted nor rejected, and the client waits for the CM's
+# answer; on rdma_rxe as well.
 server_restart()
 {
 	rpc.nfsd 0 || return 1
