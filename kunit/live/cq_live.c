@@ -534,6 +534,54 @@ static void cq_any(struct kunit *test)
 			-EINVAL);
 }
 
+static void note_cpu(struct ib_cq *cq, void *context)
+{
+	struct watch *w = context;
+
+	atomic_set(&w->first, raw_smp_processor_id());
+	complete(&w->woken);
+}
+
+/*
+ * The event of a CQ comes on the CPU of its vector, each vector has another, and it does
+ * not matter from which CPU the work is posted.
+ */
+static void cq_vector(struct kunit *test)
+{
+	struct watch *w = watch(test);
+	struct live_setup setup = { .comp = note_cpu, .cq_context = w, .wr = 128 };
+	int n = live_dev(0)->num_comp_vectors, from, i;
+	struct cpumask *seen = live_mem(test, cpumask_size());
+	struct live_pair *pair;
+	struct write *write;
+	int cpu;
+
+	for (setup.vector = 0; setup.vector < n; setup.vector++) {
+		pair = live_pair(test, &setup);
+		write = make_write(test, pair);
+		cpu = -1;
+		for (i = 0; i < 20; i++) {
+			for_each_online_cpu(from) {
+				KUNIT_ASSERT_EQ(test, ib_req_notify_cq(pair->end[0].scq,
+								       IB_CQ_NEXT_COMP),
+						0);
+				KUNIT_ASSERT_EQ(test, set_cpus_allowed_ptr(current,
+									   cpumask_of(from)),
+						0);
+				post_writes(test, pair, write, 1);
+				woken(test, w);
+				take(test, pair->end[0].scq, 1);
+				if (cpu < 0)
+					cpu = atomic_read(&w->first);
+				KUNIT_ASSERT_EQ(test, atomic_read(&w->first), cpu);
+			}
+		}
+		KUNIT_EXPECT_FALSE(test, cpumask_test_cpu(cpu, seen));
+		cpumask_set_cpu(cpu, seen);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 /* One more than it holds: told once, and the QP is in error. */
 static void cq_overflow(struct kunit *test)
 {
@@ -644,6 +692,7 @@ static struct kunit_case live_cq_cases[] = {
 	KUNIT_CASE(cq_handler_posts),
 	KUNIT_CASE(cq_post_atomic),
 	KUNIT_CASE(cq_any),
+	KUNIT_CASE(cq_vector),
 	KUNIT_CASE(cq_overflow),
 	KUNIT_CASE(cq_drain),
 	KUNIT_CASE(cq_drain_srq),

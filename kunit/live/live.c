@@ -184,7 +184,8 @@ static void cq_event(struct ib_event *event, void *context)
 struct ib_cq *live_plain_cq(struct kunit *test, struct live_end *end,
 			    const struct live_setup *setup)
 {
-	struct ib_cq_init_attr attr = { .cqe = setup->cqe ? setup->cqe : 256 };
+	struct ib_cq_init_attr attr = { .cqe = setup->cqe ? setup->cqe : 256,
+					.comp_vector = setup->vector };
 	struct ib_cq *cq = ib_create_cq(end->dev, setup->comp, cq_event,
 					setup->cq_context, &attr);
 

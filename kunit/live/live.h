@@ -35,6 +35,7 @@ struct live_setup {
 	ib_comp_handler comp;	/* CQs of the plain kind, with this; see @cq_context */
 	void *cq_context;
 	u32 cqe;		/* of such CQs */
+	u32 vector;
 	bool sig_all;
 	bool srq;		/* the second end receives from one */
 	u32 wr;

@@ -3,15 +3,18 @@
  * cq.c - completion queues: building a CQE, arming, moderation, overflow, resize,
  *        upcall
  *
- * Owns:     the layout of a CQE (user and kernel), what is armed, the overflow state.
+ * Owns:     the layout of a CQE (user and kernel), what is armed, the overflow state,
+ *           the CPU of an event.
  * Not here: when a work request completes and with what (sq.c, resp.c).
  * Locks:    cq.lock (spin, irqsave) is the innermost of all; upcalls are made after it.
  * Lifetime: QPs count in the core, so nobody posts once destroy_cq gets here.
  * Context:  post, arm and poll in any context; init, resize and destroy sleep.
- *           A moderated event may come from a timer, in softirq.
+ *           A moderated event may come from a timer, in softirq, one for another
+ *           CPU comes there in hardirq.
  * Spec:     IBA Vol 1, 10.8 completion queues, 11.4.2 completion event request
- * Tests:    kunit/cq_kunit.c
+ * Tests:    kunit/cq_kunit.c, kunit/live/cq_live.c
  */
+#include <linux/cpumask.h>
 #include <linux/lockdep.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -132,6 +135,39 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* On the CPU of the CQ, in hardirq.  The call may be used again: it is unlocked first. */
+static void call_fn(void *info)
+{
+	struct mrsoft_cq *cq = info;
+
+	/* pairs with cq_call(): what finds it clear is not told by this call */
+	atomic_xchg(&cq->called, 0);
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	/* pairs with mrsoft_cq_quiet(): the last look at the CQ */
+	atomic_dec_return_release(&cq->calls);
+}
+
+/* False: the event is to be raised here, since this is the CPU or that one is gone. */
+static bool cq_call(struct mrsoft_cq *cq)
+{
+	bool sent;
+
+	if (cq->cpu < 0)
+		return false;
+	sent = cq->cpu != get_cpu();
+	/* pairs with call_fn(): one that has not begun will find this completion too */
+	if (sent && !atomic_xchg(&cq->called, 1)) {
+		atomic_inc(&cq->calls);
+		if (smp_call_function_single_async(cq->cpu, &cq->call)) {
+			atomic_set(&cq->called, 0);
+			atomic_dec(&cq->calls);
+			sent = false;
+		}
+	}
+	put_cpu();
+	return sent;
+}
+
 static int cq_ring_init(struct mrsoft_ring *ring, u32 cqe, bool is_user,
 			struct ib_ucontext *ucontext,
 			struct mrsoft_abi_mmap *mi)
@@ -153,6 +189,8 @@ static int cq_setup(struct mrsoft_cq *cq, struct mrsoft_stats *stats, u32 cqe,
 	spin_lock_init(&cq->lock);
 	hrtimer_setup(&cq->timer, timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
+	INIT_CSD(&cq->call, call_fn, cq);
+	cq->cpu = -1;
 	cq->stats = stats;
 	cq->is_user = is_user;
 	cq->notify = 0;
@@ -208,7 +246,22 @@ void mrsoft_cq_moderate(struct mrsoft_cq *cq, u16 count, u16 period)
 }
 
 /**
- * mrsoft_cq_quiet - no event comes from the timer any more
+ * mrsoft_cq_steer - have completion events raised on the CPU of a vector
+ * @cq: a CQ of a kernel consumer, not in use yet
+ * @vector: of the device, which has one for each CPU that was online
+ *
+ * For consumers of the kernel, whose work goes on where the event comes. A program is
+ * woken, and runs where the scheduler wants it.
+ *
+ * Context: process.
+ */
+void mrsoft_cq_steer(struct mrsoft_cq *cq, unsigned int vector)
+{
+	cq->cpu = cpumask_local_spread(vector, NUMA_NO_NODE);
+}
+
+/**
+ * mrsoft_cq_quiet - no event comes from the timer or another CPU any more
  * @cq: no QP uses it any more
  *
  * Context: process, sleeps.
@@ -216,6 +269,11 @@ void mrsoft_cq_moderate(struct mrsoft_cq *cq, u16 count, u16 period)
 void mrsoft_cq_quiet(struct mrsoft_cq *cq)
 {
 	hrtimer_cancel(&cq->timer);
+	/* Pairs with call_fn(), which runs as soon as its CPU takes interrupts. */
+	while (atomic_read_acquire(&cq->calls)) {
+		cpu_relax();
+		cond_resched();
+	}
 }
 
 /**
@@ -385,7 +443,7 @@ overflow:
  */
 void mrsoft_cq_upcall(struct mrsoft_cq *cq, unsigned int due)
 {
-	if ((due & MRSOFT_CQ_DUE_EVENT) && cq->ib.comp_handler)
+	if ((due & MRSOFT_CQ_DUE_EVENT) && cq->ib.comp_handler && !cq_call(cq))
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 	if (due & MRSOFT_CQ_DUE_ERROR)
 		cq_raise_error(cq);

@@ -8,6 +8,7 @@
 #define MRSOFT_CQ_H
 
 #include <linux/hrtimer.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 
 #include "ring.h"
@@ -26,6 +27,10 @@
  * @mod_period: C, microseconds that an event may be late
  * @held: C, completions that have not made their event yet
  * @timer: the event of those
+ * @cpu: I, where events are raised; -1: where the work is done
+ * @called: A, a call to @cpu is asked for and has not begun
+ * @calls: A, calls that have not ended
+ * @call: of the owner of @called
  */
 struct mrsoft_cq {
 	struct ib_cq ib;
@@ -39,6 +44,10 @@ struct mrsoft_cq {
 	u16 mod_period;
 	u16 held;
 	struct hrtimer timer;
+	int cpu;
+	atomic_t called;
+	atomic_t calls;
+	struct __call_single_data call;
 };
 
 static inline struct mrsoft_cq *mrsoft_cq(struct ib_cq *ibcq)
@@ -86,6 +95,7 @@ int mrsoft_cq_post(struct mrsoft_cq *cq, const struct ib_wc *wc,
 int mrsoft_cq_poll(struct mrsoft_cq *cq, int n, struct ib_wc *wc);
 int mrsoft_cq_arm(struct mrsoft_cq *cq, enum ib_cq_notify_flags flags);
 void mrsoft_cq_moderate(struct mrsoft_cq *cq, u16 count, u16 period);
+void mrsoft_cq_steer(struct mrsoft_cq *cq, unsigned int vector);
 void mrsoft_cq_quiet(struct mrsoft_cq *cq);
 u32 mrsoft_cq_pending(struct mrsoft_cq *cq);
 

@@ -135,11 +135,13 @@ static int create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			     mrsoft_verbs_ucontext(udata), &resp.mi);
 	if (err)
 		goto release;
-	if (udata) {
-		err = ib_respond_udata(udata, resp);
-		if (err)
-			goto destroy;
+	if (!udata) {
+		mrsoft_cq_steer(cq, attr->comp_vector);
+		return 0;
 	}
+	err = ib_respond_udata(udata, resp);
+	if (err)
+		goto destroy;
 	return 0;
 
 destroy:
