@@ -5,7 +5,7 @@
 #
 # The disk of the target is a file on a tmpfs.  Topology: lib/ulp.sh.
 #
-# machines: uml-plain
+# machines: uml-plain vm-6.1
 # fast: no
 # timeout: 200
 
@@ -20,7 +20,7 @@ TPG=$CFG/iscsi/$IQN/tpgt_1
 HBA=$CFG/core/fileio_0/disk
 STORE=/dev/shm/iser
 SIZE_MIB=8
-[[ $MRSOFT_MACHINE != vm-* ]] || SIZE_MIB=2
+[ -z "$ULP_SHORT" ] || SIZE_MIB=2
 
 target_start()
 {
@@ -128,18 +128,18 @@ cases()
 	t_run path 10 ulp_path u0 "$1"
 	t_run write_read.64k 60 write_read 65536
 	t_run write_read.1m 60 write_read 1048576
-	t_run write_read.4k 60 write_read 4096
+	t_long write_read.4k 60 write_read 4096
 	t_run logout 60 logout
-	t_run login_again 90 login
-	t_run data_again 60 write_read 65536
-	t_run logout_again 60 logout
+	t_long login_again 90 login
+	t_long data_again 60 write_read 65536
+	t_long logout_again 60 logout
 	t_run target_end 60 target_end
 	t_run end 60 "ulp_$1_end"
 }
 
 t_plan_start iser
 t_run daemon 30 daemon_start
-T_PREFIX=local. cases local
+[ -n "$ULP_SHORT" ] || T_PREFIX=local. cases local
 T_PREFIX=wire. cases wire
 t_run daemon_end 30 daemon_end
 t_run unload 40 unload_mrsoft
