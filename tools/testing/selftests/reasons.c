@@ -17,6 +17,7 @@
 
 #include "peer.h"
 #include "raw.h"
+#include "rules.h"
 #include "told.h"
 
 #define TRACING "/sys/kernel/tracing/"
@@ -591,6 +592,18 @@ static void peer_refused(void)
 	EXPECT_WC_WHY(p->e.scq, 1, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_PEER_REFUSED);
 }
 
+/* Somebody has asked for it: testing-your-app.rst. */
+static void injected(void)
+{
+	struct op op;
+
+	rc_pair();
+	rule_add("nak qp=%u code=access\n", b.qp->qp_num);
+	op = op_of(IBV_WR_RDMA_WRITE);
+	refused(&a, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_INJECTED);
+	rules_clear();
+}
+
 /* --- packets: none completes anything --------------------------------------- */
 
 static void bad_packet(void (*spoil)(struct frame *f), bool sealed)
@@ -811,6 +824,7 @@ static const struct row rows[] = {
 	ROW(retry_exceeded, RETRY_EXCEEDED),
 	ROW(read_depth, READ_DEPTH),
 	ROW(peer_refused, PEER_REFUSED),
+	ROW(injected, INJECTED),
 	ROW(pkey, PKEY),
 	ROW(pkt_length, PKT_LENGTH),
 	ROW(pkt_header, PKT_HEADER),
