@@ -215,6 +215,8 @@ static const char *kind_name(const struct mrsoft_key *key)
 		[MRSOFT_KEY_MR_DMA]  = "dma",
 		[MRSOFT_KEY_MR_USER] = "user",
 		[MRSOFT_KEY_MR_FAST] = "fast",
+		[MRSOFT_KEY_MR_DMABUF] = "dmabuf",
+		[MRSOFT_KEY_MR_DM]   = "dm",
 		[MRSOFT_KEY_MW_1]    = "mw1",
 		[MRSOFT_KEY_MW_2]    = "mw2",
 	};

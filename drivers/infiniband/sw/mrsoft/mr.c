@@ -148,6 +148,53 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 }
 
 /**
+ * mrsoft_mr_reg_pages - a region of memory that is no part of a process
+ * @table: the device's table
+ * @pd: whose region it becomes
+ * @kind: MRSOFT_KEY_MR_DMABUF or MRSOFT_KEY_MR_DM
+ * @pages: where its bytes are, at least @length, or an ERR_PTR() to be returned;
+ *	put if this fails
+ * @length: bytes
+ * @iova: address of the first byte in work requests; 0 with IB_ZERO_BASED
+ * @access: IB_ACCESS_*
+ *
+ * Context: process, sleeps.
+ * Return: the region or ERR_PTR: -EINVAL, -EOPNOTSUPP, -ENOMEM as
+ * mrsoft_mr_reg_user(), but on demand is never known.  IBA 11.2.8.2.
+ */
+struct mrsoft_mr *mrsoft_mr_reg_pages(struct mrsoft_table *table,
+				      struct mrsoft_pd *pd,
+				      enum mrsoft_key_kind kind,
+				      struct mrsoft_pages *pages, u64 length,
+				      u64 iova, int access)
+{
+	u64 began = ktime_get_ns();
+	struct mrsoft_mr *mr;
+	int err;
+
+	if (IS_ERR(pages))
+		return ERR_CAST(pages);
+	if (access & IB_ZERO_BASED)
+		iova = 0;
+	err = access_check(access);
+	if (!err)
+		err = range_check(iova, length);
+	if (err) {
+		mrsoft_pages_put(pages);
+		return ERR_PTR(err);
+	}
+
+	mr = mr_create(table, pd, kind, pages);
+	if (IS_ERR(mr))
+		return mr;
+	mr_set_range(mr, iova, length);
+	mr->key.access = access & MR_ACCESS;
+	mrsoft_key_publish(&mr->key);
+	trace_mrsoft_register(&mr->key, ktime_get_ns() - began);
+	return mr;
+}
+
+/**
  * mrsoft_mr_get_dma - all of the kernel's memory, for its own consumers
  * @table: the device's table
  * @pd: a PD of the kernel
@@ -273,6 +320,9 @@ static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 iova,
 {
 	int err = 0;
 
+	/* a rereg names addresses of a process, which a buffer has not */
+	if (mr->key.kind == MRSOFT_KEY_MR_DMABUF)
+		return -EOPNOTSUPP;
 	if (mr->key.kind != MRSOFT_KEY_MR_USER)
 		return -EINVAL;
 	if (!flags)
@@ -301,8 +351,8 @@ static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 iova,
  *
  * Context: process whose memory it is, sleeps.  The core keeps dereg of @mr away
  * meanwhile (the uobject is locked for writing).
- * Return: 0, or the region is as before: -EBUSY: windows are bound; -EINVAL: not
- * a user's region; -EACCES: write access to memory that another process
+ * Return: 0, or the region is as before: -EBUSY: windows are bound; -EOPNOTSUPP:
+ * a dma-buf, or as mrsoft_mr_reg_user(); -EINVAL: no other user's region; -EACCES: write access to memory that another process
  * pinned for reading; or as mrsoft_mr_reg_user().  IBA 11.2.8.6.
  */
 int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,

@@ -31,6 +31,11 @@ static inline struct mrsoft_mr *mrsoft_mr(struct ib_mr *ibmr)
 struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 				     struct mrsoft_pd *pd, u64 start,
 				     u64 length, u64 iova, int access);
+struct mrsoft_mr *mrsoft_mr_reg_pages(struct mrsoft_table *table,
+				      struct mrsoft_pd *pd,
+				      enum mrsoft_key_kind kind,
+				      struct mrsoft_pages *pages, u64 length,
+				      u64 iova, int access);
 struct mrsoft_mr *mrsoft_mr_get_dma(struct mrsoft_table *table,
 				    struct mrsoft_pd *pd, int access);
 struct mrsoft_mr *mrsoft_mr_alloc_fast(struct mrsoft_table *table,

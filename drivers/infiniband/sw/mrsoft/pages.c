@@ -5,7 +5,7 @@
  * Owns:     pins of user pages, the table offset -> page, the page lists of fast
  *           registration.
  * Not here: who may touch the bytes (mr.c, mw.c), moving them (copy.c), pages
- *           that are not pinned (odp.c).
+ *           that are not pinned (odp.c), buffers of others (dmabuf.c).
  * Locks:    struct page_list.lock (spin, IRQ) orders map against commit; all
  *           else does not change between construction and free.
  * Lifetime: the region drains accesses before commit and before its put.  A
@@ -32,6 +32,7 @@ enum pages_kind {
 	PAGES_KERNEL,
 	PAGES_LIST,
 	PAGES_ODP,
+	PAGES_MAPPED,
 };
 
 /* Page frame numbers in one page: the unit that a table is allocated in. */
@@ -52,6 +53,9 @@ enum pages_kind {
  * @odp: PAGES_ODP: where the pages come from
  * @pieces: PAGES_TABLE: pages of frame numbers, one for each block
  * @num_pieces: entries of @pieces
+ * @addr: PAGES_MAPPED: kernel address of the region's first byte
+ * @release: PAGES_MAPPED: lets go of it; NULL if nobody need be told
+ * @owner: argument of @release
  */
 struct mrsoft_pages {
 	refcount_t users;
@@ -62,6 +66,9 @@ struct mrsoft_pages {
 	struct mrsoft_odp *odp;
 	unsigned long **pieces;
 	u32 num_pieces;
+	void *addr;
+	void (*release)(void *owner);
+	void *owner;
 };
 
 /**
@@ -384,6 +391,31 @@ struct mrsoft_pages *mrsoft_pages_kernel(void)
 	return pages;
 }
 
+/**
+ * mrsoft_pages_mapped - bytes that the kernel has mapped, one behind the other
+ * @addr: of the first byte
+ * @release: called once when the pages are freed, not if this fails; may sleep
+ *	and may be NULL
+ * @owner: its argument
+ *
+ * Context: process, sleeps.
+ * Return: the pages or ERR_PTR: -ENOMEM.
+ */
+struct mrsoft_pages *mrsoft_pages_mapped(void *addr, void (*release)(void *owner),
+					 void *owner)
+{
+	struct mrsoft_pages *pages;
+
+	pages = kzalloc_obj(*pages, GFP_KERNEL_ACCOUNT);
+	if (!pages)
+		return ERR_PTR(-ENOMEM);
+	pages_init(pages, PAGES_MAPPED);
+	pages->addr = addr;
+	pages->release = release;
+	pages->owner = owner;
+	return pages;
+}
+
 static int page_map_alloc(struct page_map *map, u32 max, bool gaps)
 {
 	map->addr = kvcalloc(max, sizeof(u64), GFP_KERNEL);
@@ -450,6 +482,11 @@ static void pages_free(struct mrsoft_pages *pages)
 		break;
 	case PAGES_ODP:
 		mrsoft_odp_free(pages->odp);
+		kfree(pages);
+		break;
+	case PAGES_MAPPED:
+		if (pages->release)
+			pages->release(pages->owner);
 		kfree(pages);
 		break;
 	}
@@ -718,6 +755,8 @@ void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
 		return list_map(&to_list(pages)->live, offset, len);
 	case PAGES_ODP:
 		return mrsoft_odp_map(pages->odp, offset, len, write);
+	case PAGES_MAPPED:
+		return pages->addr + offset;
 	default:
 		return ib_virt_dma_to_ptr(offset);
 	}

@@ -26,6 +26,9 @@ struct mrsoft_pages *mrsoft_pages_repin(const struct mrsoft_pages *old,
 struct mrsoft_pages *mrsoft_pages_kernel(void);
 /* An empty list for fast registration: @max pages, or entries of any length. */
 struct mrsoft_pages *mrsoft_pages_list(u32 max, bool gaps);
+/* Memory that is mapped at @addr; @release(@owner) when it is not needed more. */
+struct mrsoft_pages *mrsoft_pages_mapped(void *addr, void (*release)(void *owner),
+					 void *owner);
 /* Pages that somebody else keeps, as @sgt lists them, from byte @skip on. */
 struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip);
 /*

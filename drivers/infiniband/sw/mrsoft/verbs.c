@@ -18,6 +18,7 @@
 #include "cq.h"
 #include "dev.h"
 #include "diary.h"
+#include "dmabuf.h"
 #include "fault.h"
 #include "inject.h"
 #include "limits.h"
@@ -414,6 +415,29 @@ static struct ib_mr *reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 					      start, length, virt, access));
 }
 
+/* The core lets only those access bits through that make sense for a buffer. */
+static struct ib_mr *reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset,
+					u64 length, u64 virt, int fd,
+					int access, struct ib_dmah *dmah,
+					struct uverbs_attr_bundle *attrs)
+{
+	struct mrsoft_pages *pages;
+	int err;
+
+	if (dmah || (access & ~MR_ACCESS))
+		return ERR_PTR(-EOPNOTSUPP);
+	err = check_range(offset, length, virt);
+	if (err)
+		return ERR_PTR(err);
+	err = ib_no_udata_io(attrs ? &attrs->driver_udata : NULL);
+	if (err)
+		return ERR_PTR(err);
+	pages = mrsoft_dmabuf_pages(fd, offset, length, access);
+	return mr_or_error(mrsoft_mr_reg_pages(keys_of(ibpd), mrsoft_pd(ibpd),
+					       MRSOFT_KEY_MR_DMABUF, pages,
+					       length, virt, access));
+}
+
 /* In place: the core keeps the MR and writes its own copies of what changed. */
 static struct ib_mr *rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				   u64 length, u64 virt, int access,
@@ -533,6 +557,7 @@ static int dealloc_mw(struct ib_mw *ibmw)
 MRSOFT_WRAP_CREATE_CQ(create_cq);
 MRSOFT_WRAP_RESIZE_USER_CQ(resize_cq);
 MRSOFT_WRAP_REG_USER_MR(reg_user_mr);
+MRSOFT_WRAP_REG_USER_MR_DMABUF(reg_user_mr_dmabuf);
 
 const struct ib_device_ops mrsoft_verbs_ops = {
 	.advise_mr = advise_mr,
@@ -562,6 +587,7 @@ const struct ib_device_ops mrsoft_verbs_ops = {
 	.rereg_user_mr = rereg_user_mr,
 	MRSOFT_OP_CREATE_CQ(create_cq)
 	MRSOFT_OP_REG_USER_MR(reg_user_mr)
+	MRSOFT_OP_REG_USER_MR_DMABUF(reg_user_mr_dmabuf)
 	MRSOFT_OP_RESIZE_USER_CQ(resize_cq)
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, mrsoft_cq, ib),
