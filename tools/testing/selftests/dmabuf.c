@@ -637,25 +637,35 @@ static void no_rereg(const void *arg)
 	world_free(&w);
 }
 
-static const enum exporter udmabuf = UDMABUF, heap = HEAP;
+static const enum exporter from_udmabuf = UDMABUF, from_heap = HEAP;
 
-#define BOTH(fn) { "udmabuf_" #fn, fn, &udmabuf, 0 }, \
-		 { "heap_" #fn, fn, &heap, 0 }
+#define CASE(from, fn) { #from "_" #fn, fn, &from_##from, 0 }
 
 static const struct t_case cases[] = {
-	BOTH(ranges),
-	BOTH(operations),
-	BOTH(rights),
-	BOTH(by_reg_mr),
-	BOTH(given_back_once),
-	BOTH(fd_closed),
+	CASE(udmabuf, ranges),
+	CASE(heap, ranges),
+	CASE(udmabuf, operations),
+	CASE(heap, operations),
+	CASE(udmabuf, rights),
+	CASE(heap, rights),
+	CASE(udmabuf, by_reg_mr),
+	CASE(heap, by_reg_mr),
+	CASE(udmabuf, given_back_once),
+	CASE(heap, given_back_once),
+	CASE(udmabuf, fd_closed),
+	CASE(heap, fd_closed),
 	{ "udmabuf_file_changes", file_changes, NULL, 0 },
-	BOTH(dereg_under_traffic),
-	BOTH(killed),
-	BOTH(refusals),
+	CASE(udmabuf, dereg_under_traffic),
+	CASE(heap, dereg_under_traffic),
+	CASE(udmabuf, killed),
+	CASE(heap, killed),
+	CASE(udmabuf, refusals),
+	CASE(heap, refusals),
 	{ "heap_opened_for_reading", opened_for_reading, NULL, 0 },
-	BOTH(no_window),
-	BOTH(no_rereg),
+	CASE(udmabuf, no_window),
+	CASE(heap, no_window),
+	CASE(udmabuf, no_rereg),
+	CASE(heap, no_rereg),
 };
 
 int main(int argc, char **argv)

@@ -351,9 +351,10 @@ static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 iova,
  *
  * Context: process whose memory it is, sleeps.  The core keeps dereg of @mr away
  * meanwhile (the uobject is locked for writing).
- * Return: 0, or the region is as before: -EBUSY: windows are bound; -EOPNOTSUPP:
- * a dma-buf, or as mrsoft_mr_reg_user(); -EINVAL: no other user's region; -EACCES: write access to memory that another process
- * pinned for reading; or as mrsoft_mr_reg_user().  IBA 11.2.8.6.
+ * Return: 0, or the region is as before: -EBUSY: windows are bound; -EOPNOTSUPP: a
+ * dma-buf, or as mrsoft_mr_reg_user(); -EINVAL: not a user's region; -EACCES: write
+ * access to memory that another process pinned for reading; or as
+ * mrsoft_mr_reg_user().  IBA 11.2.8.6.
  */
 int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 		    u64 iova, int access, struct mrsoft_pd *pd)
