@@ -27,6 +27,7 @@
 #include "counters.h"
 #include "dev.h"
 #include "diary.h"
+#include "dm.h"
 #include "impair.h"
 #include "inject.h"
 #include "limits.h"
@@ -127,6 +128,7 @@ static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			.max_cq_moderation_count = U16_MAX,
 			.max_cq_moderation_period = U16_MAX,
 		},
+		/* device memory is not claimed: librxe has no call for it */
 		.odp_caps = MRSOFT_ODP ? odp_caps : (struct ib_odp_caps){},
 		/* 4.096 us * 2^n: enough for a peer whose CPU is busy */
 		.local_ca_ack_delay = 15,
@@ -599,6 +601,7 @@ static void set_ops(struct ib_device *ibdev)
 	ib_set_device_ops(ibdev, &mrsoft_verbs_ah_ops);
 	ib_set_device_ops(ibdev, &mrsoft_verbs_mcast_ops);
 	ib_set_device_ops(ibdev, &mrsoft_verbs_qp_ops);
+	ib_set_device_ops(ibdev, &mrsoft_dm_ops);
 	ib_set_device_ops(ibdev, &mrsoft_counters_ops);
 	ib_set_device_ops(ibdev, &mrsoft_mad_ops);
 	ib_set_device_ops(ibdev, &mrsoft_resource_ops);

@@ -47,6 +47,7 @@ enum mrsoft_object {
  * @reap: takes the device off the list once it is torn down
  * @leaving: A, the netdev goes: the device must not stay registered
  * @objects: A, how many of each there are
+ * @dm_bytes: A, of device memory that is given out, whole pages
  * @srqn: A, number of the youngest SRQ
  */
 struct mrsoft_dev {
@@ -60,6 +61,7 @@ struct mrsoft_dev {
 	struct work_struct reap;
 	bool leaving;
 	atomic_t objects[MRSOFT_OBJ_COUNT];
+	atomic64_t dm_bytes;
 	atomic_t srqn;
 };
 

@@ -19,6 +19,8 @@
 #define MRSOFT_MAX_MR			SZ_1M	/* regions */
 #define MRSOFT_MAX_MW			SZ_1M	/* windows */
 #define MRSOFT_MAX_MR_SIZE		BIT_ULL(48)	/* bytes */
+/* Device memory is the kernel's and never swapped, so the pool is small. */
+#define MRSOFT_MAX_DM_SIZE		SZ_64M	/* bytes of a device, all buffers */
 #define MRSOFT_MAX_FAST_REG_PAGES	4096u		/* pages, 16 MiB */
 
 /* QPN 0 is SMI, 1 is GSI; 0xffffff is the multicast QPN. */
