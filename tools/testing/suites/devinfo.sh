@@ -174,7 +174,7 @@ t_run no_claims 40 no_claims di0
 for cap in MEM_WINDOW MEM_WINDOW_TYPE_2B MEM_MGT_EXTENSIONS RC_RNR_NAK_GEN; do
 	t_run "claims.$cap" 40 capable di0 $cap
 done
-t_run atomics 40 says di0 atomic_cap 'ATOMIC_HCA \(1\)'
+t_run atomics 40 says di0 atomic_cap 'ATOMIC_GLOB \(2\)'
 
 t_run mtu.1500 40 says di0 active_mtu '1024 \(3\)'
 t_run mtu.9000 40 says di1 active_mtu '4096 \(5\)'
