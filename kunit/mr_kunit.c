@@ -12,7 +12,7 @@
 
 #include "limits.h"
 #include "mem_kunit.h"
-#include "odp.h"
+#include "demand.h"
 
 #define IOVA	0x7f0000001000ull
 

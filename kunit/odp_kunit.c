@@ -3,19 +3,26 @@
  * odp_kunit.c - pages that come and go: the table, withdrawing, faults
  *
  * The first half publishes and withdraws kernel pages by itself, as faults and
- * the notifier do.  The second half has memory of a process.
+ * the notifier do.  The second half has memory of a process, the third all of it.
  */
 #include <linux/mman.h>
 
 #include "fault.h"
+#include "limits.h"
 #include "mem_kunit.h"
 #include "odp.c"
+
+/* So few that it takes little to have more. */
+#undef MRSOFT_MAX_CHILDREN
+#define MRSOFT_MAX_CHILDREN	3u
+#include "demand.c"
 
 #define NUM	8
 #define SKIP	100
 #define BYTES	(NUM * PAGE_SIZE - SKIP - 50)
 
 struct table {
+	struct mrsoft_odp_region region;
 	struct mrsoft_odp *odp;
 	struct page *page[NUM];
 };
@@ -26,7 +33,8 @@ static int odp_init(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	t->odp = odp_alloc(SKIP, NUM);
+	mrsoft_odp_region_init(&t->region, NULL);
+	t->odp = odp_alloc(&t->region, SKIP, NUM);
 	KUNIT_ASSERT_NOT_NULL(test, t->odp);
 	for (i = 0; i < NUM; i++) {
 		t->page[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -41,24 +49,43 @@ static void odp_exit(struct kunit *test)
 	struct table *t = test->priv;
 	unsigned int i;
 
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->odp->copies), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->region.copies), 0);
 	for (i = 0; i < NUM; i++) {
 		ClearPageDirty(t->page[i]);
 		__free_page(t->page[i]);
 	}
-	kvfree(t->odp->entries);
-	kfree(t->odp);
+	KUNIT_EXPECT_TRUE(test, mrsoft_odp_empty(t->odp));
+	odp_discard(t->odp);
+}
+
+/* As demand.c does. */
+static void *map(struct mrsoft_odp *odp, u64 offset, size_t *n, bool write)
+{
+	void *p;
+
+	if (!mrsoft_odp_enter(odp->region))
+		return NULL;
+	p = mrsoft_odp_map(odp, offset, n, write);
+	if (!p)
+		mrsoft_odp_leave(odp->region);
+	return p;
+}
+
+static void unmap(struct mrsoft_odp *odp, void *p)
+{
+	kunmap_local(p);
+	mrsoft_odp_leave(odp->region);
 }
 
 /* Bytes that can be reached at @offset, 0 if none. */
 static size_t reach(struct table *t, u64 offset, bool write)
 {
 	size_t n = SIZE_MAX;
-	void *p = mrsoft_odp_map(t->odp, offset, &n, write);
+	void *p = map(t->odp, offset, &n, write);
 
 	if (!p)
 		return 0;
-	mrsoft_odp_unmap(t->odp, p);
+	unmap(t->odp, p);
 	return n;
 }
 
@@ -91,11 +118,11 @@ static void right_bytes(struct kunit *test)
 
 	for (i = 0; i < NUM; i++)
 		publish(t->odp, i, t->page[i], true);
-	p = mrsoft_odp_map(t->odp, 3 * PAGE_SIZE, &n, true);
+	p = map(t->odp, 3 * PAGE_SIZE, &n, true);
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_EXPECT_EQ(test, n, 7);
 	KUNIT_EXPECT_PTR_EQ(test, p, (u8 *)page_address(t->page[3]) + SKIP);
-	mrsoft_odp_unmap(t->odp, p);
+	unmap(t->odp, p);
 	withdraw(t->odp, 0, NUM);
 }
 
@@ -181,7 +208,7 @@ static void withdraw_waits(struct kunit *test)
 
 	publish(t->odp, 0, t->page[0], true);
 	publish(t->odp, 1, t->page[1], true);
-	p = mrsoft_odp_map(t->odp, 0, &n, true);
+	p = map(t->odp, 0, &n, true);
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	/* who takes what is not there waits for nobody */
 	waiter_start(test, &absent, take_last, t);
@@ -190,7 +217,7 @@ static void withdraw_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, waiter_waits(&w));
 	KUNIT_EXPECT_EQ(test, reach(t, 0, false), 0);
 	KUNIT_EXPECT_EQ(test, reach(t, PAGE_SIZE, false), 0);
-	mrsoft_odp_unmap(t->odp, p);
+	unmap(t->odp, p);
 	KUNIT_EXPECT_TRUE(test, waiter_ends(&w));
 	KUNIT_EXPECT_EQ(test, reach(t, 0, false), 0);
 	KUNIT_EXPECT_NE(test, reach(t, PAGE_SIZE, false), 0);
@@ -205,12 +232,12 @@ static int map_turn(void *arg, unsigned int who)
 	int wrong = 0;
 	u64 *p;
 
-	p = mrsoft_odp_map(t->odp, PAGE_SIZE - SKIP, &n, who & 1);
+	p = map(t->odp, PAGE_SIZE - SKIP, &n, who & 1);
 	if (p) {
 		wrong = READ_ONCE(*p) != 0;
 		cpu_relax();
 		wrong |= READ_ONCE(*p) != 0;
-		mrsoft_odp_unmap(t->odp, p);
+		unmap(t->odp, p);
 	}
 	return wrong;
 }
@@ -448,7 +475,127 @@ static struct kunit_suite fault_suite = {
 	.test_cases = fault_cases,
 };
 
-kunit_test_suites(&table_suite, &fault_suite);
+/* --- all of a process ----------------------------------------------------- */
+
+#define PARTS	6
+
+struct whole {
+	struct mem *m;
+	struct mrsoft_demand *demand;
+	/* of a part, PARTS of them mapped from here on */
+	unsigned long at;
+};
+
+static int whole_init(struct kunit *test)
+{
+	struct whole *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	w->m = mem_create(test);
+	w->at = kunit_vm_mmap(test, NULL, 0, (PARTS + 1) * CHILD_SIZE,
+			      PROT_READ | PROT_WRITE,
+			      MAP_ANONYMOUS | MAP_PRIVATE | MAP_NORESERVE, 0);
+	KUNIT_ASSERT_NE(test, w->at, 0ul);
+	w->at = ALIGN(w->at, CHILD_SIZE);
+	w->demand = mrsoft_demand_new(w->m->ibdev, 0, U64_MAX,
+				      ALL_RIGHTS | IB_ACCESS_ON_DEMAND);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(w->demand));
+	test->priv = w;
+	return 0;
+}
+
+static void whole_exit(struct kunit *test)
+{
+	struct whole *w = test->priv;
+
+	if (!w)
+		return;
+	KUNIT_EXPECT_EQ(test, atomic_read(&w->demand->region.copies), 0);
+	mrsoft_demand_free(w->demand);
+	mem_check_empty(test, w->m);
+}
+
+static int fault_part(struct whole *w, unsigned int part)
+{
+	return mrsoft_demand_fault(w->demand, w->at + part * CHILD_SIZE,
+				   PAGE_SIZE, MRSOFT_FAULT_WRITE);
+}
+
+static bool part_there(struct whole *w, unsigned int part)
+{
+	return mrsoft_demand_present(w->demand, w->at + part * CHILD_SIZE,
+				     PAGE_SIZE, true);
+}
+
+/* Where more is used than there may be tables for, parts go and come again. */
+static void parts_are_few(struct kunit *test)
+{
+	struct whole *w = test->priv;
+	unsigned int i, round;
+
+	for (round = 0; round < 3; round++)
+		for (i = 0; i < PARTS; i++) {
+			KUNIT_EXPECT_EQ(test, fault_part(w, i), 0);
+			KUNIT_EXPECT_TRUE(test, part_there(w, i));
+			KUNIT_EXPECT_LE(test, w->demand->num,
+					MRSOFT_MAX_CHILDREN);
+		}
+	KUNIT_EXPECT_EQ(test, w->demand->num, MRSOFT_MAX_CHILDREN);
+}
+
+/* What the process has not any more costs nothing. */
+static void empty_parts_go(struct kunit *test)
+{
+	struct whole *w = test->priv;
+
+	KUNIT_EXPECT_EQ(test, fault_part(w, 0), 0);
+	KUNIT_EXPECT_EQ(test, fault_part(w, 1), 0);
+	KUNIT_EXPECT_EQ(test, w->demand->num, 2u);
+	KUNIT_ASSERT_EQ(test, vm_munmap(w->at, 2 * CHILD_SIZE), 0);
+	flush_work(&w->demand->reap);
+	KUNIT_EXPECT_EQ(test, w->demand->num, 0u);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&w->demand->children));
+	KUNIT_EXPECT_FALSE(test, part_there(w, 0));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&w->demand->region.faults), 2);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&w->demand->region.invalidations),
+			2);
+}
+
+static void faults_in_vain(struct kunit *test)
+{
+	struct whole *w = test->priv;
+
+	KUNIT_ASSERT_EQ(test, vm_munmap(w->at, CHILD_SIZE), 0);
+	KUNIT_EXPECT_NE(test, fault_part(w, 0), 0);
+	KUNIT_EXPECT_EQ(test, w->demand->num, 0u);
+	KUNIT_EXPECT_EQ(test, mrsoft_demand_fault(w->demand, TASK_SIZE, 1, 0),
+			-EFAULT);
+	KUNIT_EXPECT_EQ(test, mrsoft_demand_fault(w->demand, TASK_SIZE - 1, 2,
+						  0), -EFAULT);
+	KUNIT_EXPECT_EQ(test, mrsoft_demand_fault(w->demand, U64_MAX - 1, 1, 0),
+			-EFAULT);
+	KUNIT_EXPECT_EQ(test, w->demand->num, 0u);
+	/* half of it is there: not all, so it is none */
+	KUNIT_EXPECT_NE(test, mrsoft_demand_fault(w->demand, w->at + CHILD_SIZE -
+						  1, 2, 0), 0);
+	KUNIT_EXPECT_EQ(test, fault_part(w, 1), 0);
+}
+
+static struct kunit_case whole_cases[] = {
+	KUNIT_CASE(parts_are_few),
+	KUNIT_CASE(empty_parts_go),
+	KUNIT_CASE(faults_in_vain),
+	{}
+};
+
+static struct kunit_suite whole_suite = {
+	.name = "mrsoft_demand",
+	.init = whole_init,
+	.exit = whole_exit,
+	.test_cases = whole_cases,
+};
+
+kunit_test_suites(&table_suite, &fault_suite, &whole_suite);
 
 MODULE_DESCRIPTION("KUnit tests of mrsoft's pages that are not pinned");
 MODULE_LICENSE("GPL");

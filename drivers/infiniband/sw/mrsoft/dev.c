@@ -25,6 +25,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include "counters.h"
+#include "demand.h"
 #include "dev.h"
 #include "diary.h"
 #include "dm.h"
@@ -34,7 +35,6 @@
 #include "local.h"
 #include "mad.h"
 #include "mcast.h"
-#include "odp.h"
 #include "parent.h"
 #include "resource.h"
 #include "udp.h"
@@ -56,9 +56,9 @@
 static DEFINE_MUTEX(devs_lock);
 static LIST_HEAD(devs);
 
-/* Memory that is not pinned: for all that a QP can do, whole processes not. */
+/* Memory that is not pinned: for all that a QP can do, and whole processes. */
 static const struct ib_odp_caps odp_caps = {
-	.general_caps = IB_ODP_SUPPORT,
+	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
 	.per_transport_caps = {
 		.rc_odp_caps = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
 			       IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |

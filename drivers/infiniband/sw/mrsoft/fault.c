@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "demand.h"
 #include "fault.h"
 #include "limits.h"
 
@@ -96,7 +97,7 @@ void mrsoft_fault_note(struct mrsoft_fault *fault,
 		.pages	= span->pages,
 		.offset	= span->offset,
 		.length	= span->length,
-		.write	= write,
+		.how	= write ? MRSOFT_FAULT_WRITE : 0,
 	};
 }
 
@@ -148,8 +149,7 @@ int mrsoft_fault_run(struct mrsoft_fault *fault)
 	for (i = 0; i < fault->num; i++) {
 		need = &fault->need[i];
 		ret = mrsoft_pages_fault(need->pages, need->offset,
-					 need->length, need->write,
-					 !need->peek);
+					 need->length, need->how);
 		if (!err)
 			err = ret;
 	}
@@ -245,6 +245,26 @@ int mrsoft_fault_job_end(struct mrsoft_fault_job *job)
 	return ret;
 }
 
+/* ibv_advise_mr(3) */
+static int advice_errno(enum mrsoft_reason reason)
+{
+	switch (reason) {
+	case MRSOFT_R_NONE:
+		return 0;
+	case MRSOFT_R_KEY_UNKNOWN:
+	case MRSOFT_R_KEY_STALE:
+		return -ENOENT;
+	case MRSOFT_R_WRONG_PD:
+	case MRSOFT_R_NO_LOCAL_WRITE:
+		return -EPERM;
+	case MRSOFT_R_KEY_KIND:
+	case MRSOFT_R_KEY_INVALID:
+		return -EINVAL;
+	default:
+		return -EFAULT;
+	}
+}
+
 /**
  * mrsoft_fault_advise - bytes of a region will be used soon
  * @table: the device's table
@@ -256,8 +276,9 @@ int mrsoft_fault_job_end(struct mrsoft_fault_job *job)
  * its way there already it is not done: it is a hint.
  *
  * Context: process, sleeps.
- * Return: 0; -EFAULT: not a key of @pd, range or right not in its region, or the
- * process could not touch the bytes; -EINVAL: the region is pinned; -EINTR.
+ * Return: 0; -ENOENT: no such key; -EPERM: not of @pd, or not to be written;
+ * -EFAULT: not in the region, or the process could not touch the bytes; -EINVAL:
+ * a window, or the region is pinned; -EINTR.
  */
 int mrsoft_fault_advise(struct mrsoft_table *table, const struct mrsoft_pd *pd,
 			const struct mrsoft_advice *advice,
@@ -275,13 +296,16 @@ int mrsoft_fault_advise(struct mrsoft_table *table, const struct mrsoft_pd *pd,
 	struct mrsoft_span span;
 	int err;
 
-	if (mrsoft_key_access(table, &req, &span))
-		return -EFAULT;
+	err = advice_errno(mrsoft_key_access(table, &req, &span));
+	if (err)
+		return err;
 	mrsoft_fault_note(&fault, &span, advice->write);
 	mrsoft_span_put(&span);
 	if (!fault.num)
 		return -EINVAL;
-	fault.need[0].peek = advice->peek;
+	fault.need[0].how |= MRSOFT_FAULT_ADVICE;
+	if (advice->peek)
+		fault.need[0].how |= MRSOFT_FAULT_PEEK;
 	if (advice->wait) {
 		err = mrsoft_fault_run(&fault);
 		return !err || err == -EINTR ? err : -EFAULT;

@@ -15,15 +15,13 @@
  * @pages: of which region, referenced
  * @offset: bytes from its first byte
  * @length: bytes
- * @write: they will be written
- * @peek: only those that the process has already: a hint
+ * @how: MRSOFT_FAULT_*
  */
 struct mrsoft_need {
 	struct mrsoft_pages *pages;
 	u64 offset;
 	u64 length;
-	bool write;
-	bool peek;
+	unsigned int how;
 };
 
 /**

@@ -74,6 +74,12 @@
 #define MRSOFT_FAULT_TRIES		1024u		/* page faults */
 #define MRSOFT_FAULT_BATCHES		8u		/* page faults */
 
+/*
+ * A region of a whole process has tables for the parts that were used last: of 4
+ * MiB each, so for 8 GiB at a time, a few tens of MiB.
+ */
+#define MRSOFT_MAX_CHILDREN		2048u		/* parts */
+
 /* Another's pages: how many may be waited for, in one region. */
 #define MRSOFT_FAULT_JOBS		16u		/* page faults */
 

@@ -15,9 +15,9 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
+#include "demand.h"
 #include "limits.h"
 #include "mr.h"
-#include "odp.h"
 #include "trace.h"
 
 /* Granted by the device; the optional range is accepted and forgotten. */
@@ -52,13 +52,21 @@ static struct mrsoft_pages *user_pages(struct ib_device *ibdev, u64 start,
 	return mrsoft_pages_pin(ibdev, start, length, access);
 }
 
-static int range_check(u64 iova, u64 length)
+static int range_check(u64 length, u64 iova)
 {
 	if (!length || length > MRSOFT_MAX_MR_SIZE)
 		return -EINVAL;
 	if (length - 1 > U64_MAX - iova)
 		return -EINVAL;
 	return 0;
+}
+
+static int user_range_check(u64 start, u64 length, u64 iova, int access)
+{
+	/* all of a process: where the process has it */
+	if (mrsoft_demand_all(start, length, access))
+		return iova ? -EINVAL : 0;
+	return range_check(length, iova);
 }
 
 /*
@@ -111,8 +119,9 @@ static void mr_set_range(struct mrsoft_mr *mr, u64 iova, u64 length)
  * @table: the device's table
  * @pd: whose region it becomes
  * @start: user address of the first byte
- * @length: bytes
- * @iova: address of the first byte in work requests; 0 with IB_ZERO_BASED
+ * @length: bytes; U64_MAX from 0 on with IB_ACCESS_ON_DEMAND: all of the process
+ * @iova: address of the first byte in work requests; 0 with IB_ZERO_BASED, and of
+ *	all of the process
  * @access: IB_ACCESS_*
  *
  * Context: process, sleeps.
@@ -132,7 +141,7 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 		iova = 0;
 	err = user_access_check(access);
 	if (!err)
-		err = range_check(iova, length);
+		err = user_range_check(start, length, iova, access);
 	if (err)
 		return ERR_PTR(err);
 
@@ -178,7 +187,7 @@ struct mrsoft_mr *mrsoft_mr_reg_pages(struct mrsoft_table *table,
 		iova = 0;
 	err = access_check(access);
 	if (!err)
-		err = range_check(iova, length);
+		err = range_check(length, iova);
 	if (err) {
 		mrsoft_pages_put(pages);
 		return ERR_PTR(err);
@@ -315,8 +324,9 @@ static struct mrsoft_pages *rereg_pages(struct mrsoft_mr *mr, int flags,
 	return NULL;
 }
 
-static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 iova,
-		       u64 length, int access)
+/* @access: what it has afterwards */
+static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 start,
+		       u64 length, u64 iova, int access)
 {
 	int err = 0;
 
@@ -332,7 +342,7 @@ static int rereg_check(const struct mrsoft_mr *mr, int flags, u64 iova,
 	if (flags & IB_MR_REREG_ACCESS)
 		err = user_access_check(access);
 	if (!err && flags & IB_MR_REREG_TRANS)
-		err = range_check(iova, length);
+		err = user_range_check(start, length, iova, access);
 	return err;
 }
 
@@ -366,15 +376,15 @@ int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 	might_sleep();
 	if (flags & IB_MR_REREG_ACCESS && access & IB_ZERO_BASED)
 		iova = 0;
-	err = rereg_check(mr, flags, iova, length, access);
-	if (err)
-		return err;
 
 	mutex_lock(&key->lock);
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = key->access;
 	if (!(flags & IB_MR_REREG_PD))
 		pd = key->pd;
+	err = rereg_check(mr, flags, start, length, iova, access);
+	if (err)
+		goto unlock;
 	pages = rereg_pages(mr, flags, start, length, access, pd);
 	if (IS_ERR(pages)) {
 		err = PTR_ERR(pages);
@@ -402,6 +412,32 @@ free_pages:
 unlock:
 	mutex_unlock(&key->lock);
 	return err;
+}
+
+/**
+ * mrsoft_mr_paging - what came and went
+ * @mr: a region
+ * @paging: out: since it was registered, or got its pages by a re-registration
+ *
+ * Context: process, sleeps: for a re-registration that runs.
+ * Return: 0; -ENODATA: its pages stay; -EINTR: killed.
+ */
+int mrsoft_mr_paging(struct mrsoft_mr *mr, struct mrsoft_paging *paging)
+{
+	const struct mrsoft_odp_region *region;
+
+	/* a re-registration frees the counts with the pages */
+	if (mutex_lock_killable(&mr->key.lock))
+		return -EINTR;
+	region = mrsoft_pages_region(mr->key.pages);
+	if (region)
+		*paging = (struct mrsoft_paging){
+			.faults = atomic64_read(&region->faults),
+			.prefetches = atomic64_read(&region->prefetches),
+			.invalidations = atomic64_read(&region->invalidations),
+		};
+	mutex_unlock(&mr->key.lock);
+	return region ? 0 : -ENODATA;
 }
 
 /* --- fast registration ---------------------------------------------------- */

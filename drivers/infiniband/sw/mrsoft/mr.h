@@ -46,6 +46,20 @@ int mrsoft_mr_rereg(struct mrsoft_mr *mr, int flags, u64 start, u64 length,
 /* 0 and the MR is gone, or -EBUSY and nothing changed.  Invariants 1 to 3. */
 int mrsoft_mr_dereg(struct mrsoft_mr *mr);
 
+/**
+ * struct mrsoft_paging - pages of a region that is not pinned
+ * @faults: came because they were needed
+ * @prefetches: came by advice
+ * @invalidations: were taken away by the process
+ */
+struct mrsoft_paging {
+	u64 faults;
+	u64 prefetches;
+	u64 invalidations;
+};
+
+int mrsoft_mr_paging(struct mrsoft_mr *mr, struct mrsoft_paging *paging);
+
 /* Fast registration: ib_map_mr_sg() of the ULP. */
 int mrsoft_mr_map_sg(struct mrsoft_mr *mr, struct scatterlist *sg, int nents,
 		     unsigned int *sg_offset);

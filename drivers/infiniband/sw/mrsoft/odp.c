@@ -4,28 +4,27 @@
  *
  * Owns:     the table page of the region -> page of the process, its rights and
  *           whether it was written; the MMU notifier; the faults.
- * Not here: who asks for a fault and in which context (fault.c, the paths), keys.
+ * Not here: which range of a region (demand.c), who asks for a fault and in which
+ *           context (fault.c, the paths), keys.
  * Locks:    umem_mutex (the core's) orders the notifier, publishing and free.
  *           odp.faults (mutex) is outside of it: one fault at a time, since the
- *           core writes its array of pages before it has umem_mutex.  Only
- *           umem_mutex is taken by the notifier, and nothing is allocated under
- *           it: the notifier may be called to free memory.  Copies take no lock:
- *           odp.copies lets them in or refuses them.
+ *           core writes its array of pages before it has umem_mutex.  The
+ *           notifier takes umem_mutex and inside it region.closer (mutex), and
+ *           nothing is allocated under them: it may be called to free memory.
+ *           Copies take no lock: region.copies lets them in or refuses them.
  * Lifetime: the notifier and the table live until free, and a fault that runs
  *           has a reference of its own on what is around this (pages.c).  A
  *           page is valid from publishing until withdraw(), which first waits
- *           for copies: of this region, that run now, at most a segment each,
+ *           for copies: of the region, that run now, at most a segment each,
  *           and that wait for nothing.
  * Context:  map, unmap and present in any; the rest sleeps.
  * Spec:     IBA Vol 1, Annex A18 has no rules for it; ibv_reg_mr(3),
  *           Documentation/mm/mmu_notifier.rst, hmm.rst of the kernel
  * Tests:    kunit/odp_kunit.c, tools/testing/selftests/odp.c
  */
-#include <linux/completion.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
-#include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -44,32 +43,32 @@
 /* Bytes that are faulted in at once. */
 #define FAULT_PIECE		SZ_4M
 
-/* Added to odp.copies while nobody may enter. */
+/* Added to region.copies while nobody may enter. */
 #define CLOSED			INT_MIN
 
 /**
- * struct mrsoft_odp - user memory that is not pinned
+ * struct mrsoft_odp - a range of user memory that is not pinned
  *
  * Letters: I set before anybody else knows it; A atomic; U umem->umem_mutex.
  *
  * @umem: I, the core's part
  * @ibdev: I, its device, held: a fault may outlive the region and the device
+ * @region: I, what it shares
  * @faults: one fault at a time
- * @copies: A, mappings in use; CLOSED is added while pages are withdrawn
- * @drained: completed by the last mapping that ends while closed
  * @skip: I, bytes from the start of the first page to the region's first
  * @num: I, pages
+ * @there: entries that are not 0 (U; read without a lock as a hint)
  * @entries: the table: written under U, but for the dirty bit, which a mapping
  *	in use may set; 0 if the page is not present
  */
 struct mrsoft_odp {
 	struct ib_umem_odp *umem;
 	struct ib_device *ibdev;
+	struct mrsoft_odp_region *region;
 	struct mutex faults;	/* one fault at a time */
-	atomic_t copies;
-	struct completion drained;
 	u32 skip;
 	size_t num;
+	size_t there;
 	unsigned long *entries;
 };
 
@@ -84,30 +83,74 @@ static bool entry_allows(unsigned long entry, bool write)
 	return entry && (!write || (entry & ENTRY_WRITE));
 }
 
-static bool copy_enter(struct mrsoft_odp *odp)
+/**
+ * mrsoft_odp_region_init - a region without ranges
+ * @region: its memory
+ * @emptied: see struct mrsoft_odp_region
+ *
+ * Context: any.
+ */
+void mrsoft_odp_region_init(struct mrsoft_odp_region *region,
+			    void (*emptied)(struct mrsoft_odp_region *region))
 {
-	/* a full barrier on success: pairs with close() and open() */
-	return atomic_inc_unless_negative(&odp->copies);
+	*region = (struct mrsoft_odp_region){ .emptied = emptied };
+	mutex_init(&region->closer);
+	init_completion(&region->drained);
 }
 
-static void copy_leave(struct mrsoft_odp *odp)
+/**
+ * mrsoft_odp_enter - begin to look at pages of a region
+ * @region: the region
+ *
+ * Also refused for the moment in which other pages of the region are withdrawn.
+ *
+ * Context: any.  No sleep until mrsoft_odp_leave().
+ * Return: false: a fault is needed.
+ */
+bool mrsoft_odp_enter(struct mrsoft_odp_region *region)
 {
-	if (atomic_dec_return(&odp->copies) == CLOSED)
-		complete(&odp->drained);
+	/* a full barrier on success: pairs with close() and open() */
+	return atomic_inc_unless_negative(&region->copies);
+}
+
+/**
+ * mrsoft_odp_leave - done with the pages
+ * @region: entered
+ *
+ * Context: any.
+ */
+void mrsoft_odp_leave(struct mrsoft_odp_region *region)
+{
+	if (atomic_dec_return(&region->copies) == CLOSED)
+		complete(&region->drained);
 }
 
 /* Nobody enters any more, nobody is inside.  See Lifetime above. */
-static void close(struct mrsoft_odp *odp)
+static void close(struct mrsoft_odp_region *region)
 {
-	reinit_completion(&odp->drained);
-	if (atomic_add_return(CLOSED, &odp->copies) != CLOSED)
-		wait_for_completion(&odp->drained);
+	mutex_lock(&region->closer);
+	reinit_completion(&region->drained);
+	if (atomic_add_return(CLOSED, &region->copies) != CLOSED)
+		wait_for_completion(&region->drained);
 }
 
-static void open(struct mrsoft_odp *odp)
+static void open(struct mrsoft_odp_region *region)
 {
-	/* what was withdrawn before who enters; pairs with copy_enter() */
-	atomic_set_release(&odp->copies, 0);
+	/* what was withdrawn before who enters; pairs with mrsoft_odp_enter() */
+	atomic_set_release(&region->copies, 0);
+	mutex_unlock(&region->closer);
+}
+
+/**
+ * mrsoft_odp_quiesce - whoever is inside leaves
+ * @region: the region
+ *
+ * Context: process, sleeps; for copies only, which wait for nothing.
+ */
+void mrsoft_odp_quiesce(struct mrsoft_odp_region *region)
+{
+	close(region);
+	open(region);
 }
 
 static bool any_present(const struct mrsoft_odp *odp, size_t first, size_t end)
@@ -124,32 +167,37 @@ static bool any_present(const struct mrsoft_odp *odp, size_t first, size_t end)
  * Takes pages [@first, @end) away from copies, under umem_mutex.  Their
  * translations in the process are still there, so that a page which was written
  * can be marked so before it may be freed: the bit in the page table says
- * nothing of our writes.
+ * nothing of our writes.  How many there were.
  */
-static void withdraw(struct mrsoft_odp *odp, size_t first, size_t end)
+static size_t withdraw(struct mrsoft_odp *odp, size_t first, size_t end)
 {
-	size_t i;
+	size_t i, n = 0;
 
 	/* who has none of them mapped is not waited for */
 	if (!any_present(odp, first, end))
-		return;
-	close(odp);
+		return 0;
+	close(odp->region);
 	for (i = first; i < end; i++) {
 		unsigned long entry = odp->entries[i];
 
+		if (!entry)
+			continue;
 		if (entry & BIT(ENTRY_DIRTY_BIT))
 			set_page_dirty(compound_head(entry_page(entry)));
 		WRITE_ONCE(odp->entries[i], 0);
+		n++;
 	}
-	open(odp);
+	WRITE_ONCE(odp->there, odp->there - n);
+	open(odp->region);
+	return n;
 }
 
 /*
  * Lets copies have @page, under umem_mutex.  An entry that is there already is
  * of the same page, or the notifier would have come between; it may be in use,
- * so only a right is added to it.
+ * so only a right is added to it.  True: copies may do more than before.
  */
-static void publish(struct mrsoft_odp *odp, size_t i, struct page *page,
+static bool publish(struct mrsoft_odp *odp, size_t i, struct page *page,
 		    bool write)
 {
 	unsigned long entry = READ_ONCE(odp->entries[i]);
@@ -157,13 +205,16 @@ static void publish(struct mrsoft_odp *odp, size_t i, struct page *page,
 	if (entry && WARN_ON_ONCE(entry_page(entry) != page)) {
 		withdraw(odp, i, i + 1);
 	} else if (entry) {
-		if (write)
-			set_bit(ENTRY_WRITE_BIT, &odp->entries[i]);
-		return;
+		if (!write || entry & ENTRY_WRITE)
+			return false;
+		set_bit(ENTRY_WRITE_BIT, &odp->entries[i]);
+		return true;
 	}
+	WRITE_ONCE(odp->there, odp->there + 1);
 	entry = (unsigned long)page | (write ? ENTRY_WRITE : 0);
 	/* the page's first bytes before the page; pairs with READ_ONCE() */
 	smp_store_release(&odp->entries[i], entry);
+	return true;
 }
 
 /*
@@ -178,6 +229,7 @@ static bool invalidate(struct mmu_interval_notifier *mni,
 						notifier);
 	struct mrsoft_odp *odp;
 	u64 start, end;
+	size_t n;
 
 	if (!mmu_notifier_range_blockable(range))
 		return false;
@@ -188,9 +240,13 @@ static bool invalidate(struct mmu_interval_notifier *mni,
 	end = min_t(u64, ib_umem_end(umem), range->end);
 	odp = umem->private;
 	/* not there yet: nothing was faulted in */
-	if (odp)
-		withdraw(odp, (start - ib_umem_start(umem)) >> PAGE_SHIFT,
-			 (end - ib_umem_start(umem)) >> PAGE_SHIFT);
+	if (odp) {
+		n = withdraw(odp, (start - ib_umem_start(umem)) >> PAGE_SHIFT,
+			     (end - ib_umem_start(umem)) >> PAGE_SHIFT);
+		atomic64_add(n, &odp->region->invalidations);
+		if (n && !odp->there && odp->region->emptied)
+			odp->region->emptied(odp->region);
+	}
 	ib_umem_odp_unmap_dma_pages(umem, start, end);
 	mutex_unlock(&umem->umem_mutex);
 	return true;
@@ -200,7 +256,8 @@ static const struct mmu_interval_notifier_ops notifier_ops = {
 	.invalidate = invalidate,
 };
 
-static struct mrsoft_odp *odp_alloc(u32 skip, u64 num)
+static struct mrsoft_odp *odp_alloc(struct mrsoft_odp_region *region, u32 skip,
+				    u64 num)
 {
 	struct mrsoft_odp *odp;
 
@@ -217,14 +274,33 @@ static struct mrsoft_odp *odp_alloc(u32 skip, u64 num)
 		return NULL;
 	}
 	mutex_init(&odp->faults);
-	init_completion(&odp->drained);
+	odp->region = region;
 	odp->skip = skip;
 	odp->num = num;
 	return odp;
 }
 
+static void odp_discard(struct mrsoft_odp *odp)
+{
+	mutex_destroy(&odp->faults);
+	kvfree(odp->entries);
+	kfree(odp);
+}
+
+/* From here on the notifier looks at the table. */
+static void odp_attach(struct mrsoft_odp *odp, struct ib_umem_odp *umem)
+{
+	odp->umem = umem;
+	odp->ibdev = umem->umem.ibdev;
+	get_device(&odp->ibdev->dev);
+	mutex_lock(&umem->umem_mutex);
+	umem->private = odp;
+	mutex_unlock(&umem->umem_mutex);
+}
+
 /**
  * mrsoft_odp_new - a range of the calling process, no page of it yet
+ * @region: what it shares, stays until after mrsoft_odp_free()
  * @ibdev: the device
  * @start: user address of the first byte
  * @length: bytes, not 0
@@ -236,7 +312,8 @@ static struct mrsoft_odp *odp_alloc(u32 skip, u64 num)
  * Return: the range or ERR_PTR: -EINVAL: beyond the address space; -ENOMEM; or
  * what ib_umem_odp_get() says, unchanged.
  */
-struct mrsoft_odp *mrsoft_odp_new(struct ib_device *ibdev, u64 start,
+struct mrsoft_odp *mrsoft_odp_new(struct mrsoft_odp_region *region,
+				  struct ib_device *ibdev, u64 start,
 				  u64 length, int access)
 {
 	struct ib_umem_odp *umem;
@@ -248,7 +325,7 @@ struct mrsoft_odp *mrsoft_odp_new(struct ib_device *ibdev, u64 start,
 	    check_add_overflow((unsigned long)start, (unsigned long)length,
 			       &end) || PAGE_ALIGN(end) < end)
 		return ERR_PTR(-EINVAL);
-	odp = odp_alloc(offset_in_page(start),
+	odp = odp_alloc(region, offset_in_page(start),
 			(PAGE_ALIGN(end) - (start & PAGE_MASK)) >> PAGE_SHIFT);
 	if (!odp)
 		return ERR_PTR(-ENOMEM);
@@ -256,21 +333,41 @@ struct mrsoft_odp *mrsoft_odp_new(struct ib_device *ibdev, u64 start,
 	/* huge pages too are looked up, and may come and go, one by one */
 	umem = ib_umem_odp_get(ibdev, start, length,
 			       access & ~IB_ACCESS_HUGETLB, &notifier_ops);
-	if (IS_ERR(umem))
-		goto err_free;
-	odp->umem = umem;
-	odp->ibdev = ibdev;
-	get_device(&ibdev->dev);
-	/* from here on the notifier looks at the table */
-	mutex_lock(&umem->umem_mutex);
-	umem->private = odp;
-	mutex_unlock(&umem->umem_mutex);
+	if (IS_ERR(umem)) {
+		odp_discard(odp);
+		return ERR_CAST(umem);
+	}
+	odp_attach(odp, umem);
 	return odp;
+}
 
-err_free:
-	kvfree(odp->entries);
-	kfree(odp);
-	return ERR_CAST(umem);
+/**
+ * mrsoft_odp_child - a range of the process of another description
+ * @region: what it shares, stays until after mrsoft_odp_free()
+ * @root: from ib_umem_odp_alloc_implicit(), stays as long; the caller keeps its
+ *	address space alive during the call
+ * @start: user address, of a page
+ * @length: bytes, whole pages
+ *
+ * Context: process, sleeps.
+ * Return: the range or ERR_PTR: -ENOMEM; or what ib_umem_odp_alloc_child() says.
+ */
+struct mrsoft_odp *mrsoft_odp_child(struct mrsoft_odp_region *region,
+				    struct ib_umem_odp *root, u64 start,
+				    u64 length)
+{
+	struct mrsoft_odp *odp = odp_alloc(region, 0, length >> PAGE_SHIFT);
+	struct ib_umem_odp *umem;
+
+	if (!odp)
+		return ERR_PTR(-ENOMEM);
+	umem = ib_umem_odp_alloc_child(root, start, length, &notifier_ops);
+	if (IS_ERR(umem)) {
+		odp_discard(odp);
+		return ERR_CAST(umem);
+	}
+	odp_attach(odp, umem);
+	return odp;
 }
 
 /**
@@ -288,9 +385,19 @@ void mrsoft_odp_free(struct mrsoft_odp *odp)
 	mutex_unlock(&odp->umem->umem_mutex);
 	ib_umem_odp_release(odp->umem);
 	put_device(&odp->ibdev->dev);
-	mutex_destroy(&odp->faults);
-	kvfree(odp->entries);
-	kfree(odp);
+	odp_discard(odp);
+}
+
+/**
+ * mrsoft_odp_empty - has it no page now?
+ * @odp: the range
+ *
+ * Context: any.
+ * Return: true stays so unless there is a fault.
+ */
+bool mrsoft_odp_empty(const struct mrsoft_odp *odp)
+{
+	return !READ_ONCE(odp->there);
 }
 
 /**
@@ -312,11 +419,10 @@ struct ib_umem *mrsoft_odp_umem(struct mrsoft_odp *odp)
  * @len: in: bytes wanted, not 0; out: bytes that can be reached in one go
  * @write: they will be written
  *
- * Until mrsoft_odp_unmap() the page stays the process's page.  Also refused for
- * the moment in which other pages of the range are withdrawn.
+ * The page stays the process's page as long as the caller is inside the region.
  *
- * Context: any.  No sleep until mrsoft_odp_unmap().
- * Return: address of the first byte; NULL: a fault is needed.
+ * Context: any; between mrsoft_odp_enter() and mrsoft_odp_leave().
+ * Return: address of the first byte, a kmap_local mapping; NULL: a fault is needed.
  */
 void *mrsoft_odp_map(struct mrsoft_odp *odp, u64 offset, size_t *len,
 		     bool write)
@@ -327,30 +433,13 @@ void *mrsoft_odp_map(struct mrsoft_odp *odp, u64 offset, size_t *len,
 
 	if (WARN_ON_ONCE(i >= odp->num))
 		return NULL;
-	if (!copy_enter(odp))
-		return NULL;
 	entry = READ_ONCE(odp->entries[i]);
-	if (!entry_allows(entry, write)) {
-		copy_leave(odp);
+	if (!entry_allows(entry, write))
 		return NULL;
-	}
 	if (write && !(entry & BIT(ENTRY_DIRTY_BIT)))
 		set_bit(ENTRY_DIRTY_BIT, &odp->entries[i]);
 	*len = min_t(u64, *len, PAGE_SIZE - offset_in_page(at));
 	return kmap_local_page(entry_page(entry)) + offset_in_page(at);
-}
-
-/**
- * mrsoft_odp_unmap - undo mrsoft_odp_map()
- * @odp: the range
- * @addr: what it returned, not NULL; newest mapping first
- *
- * Context: as mrsoft_odp_map().
- */
-void mrsoft_odp_unmap(struct mrsoft_odp *odp, void *addr)
-{
-	kunmap_local(addr);
-	copy_leave(odp);
 }
 
 /**
@@ -375,10 +464,12 @@ bool mrsoft_odp_present(struct mrsoft_odp *odp, u64 offset, u64 length,
 	return true;
 }
 
-static void publish_range(struct mrsoft_odp *odp, u64 va, u64 length)
+/* How many came, or came to be writable. */
+static size_t publish_range(struct mrsoft_odp *odp, u64 va, u64 length)
 {
 	struct ib_umem_odp *umem = odp->umem;
 	u64 at = va & PAGE_MASK;
+	size_t n = 0;
 
 	lockdep_assert_held(&umem->umem_mutex);
 	for (; at < va + length; at += PAGE_SIZE) {
@@ -386,52 +477,63 @@ static void publish_range(struct mrsoft_odp *odp, u64 va, u64 length)
 		struct page *page = mrsoft_odp_page(umem, at, MRSOFT_ODP_READ);
 
 		if (page)
-			publish(odp, i, page, mrsoft_odp_page(umem, at,
-							      MRSOFT_ODP_WRITE));
+			n += publish(odp, i, page,
+				     mrsoft_odp_page(umem, at,
+						     MRSOFT_ODP_WRITE));
 	}
+	return n;
 }
 
 /* All at once.  The notifier may withdraw them again before we are back. */
 static int fault_locked(struct mrsoft_odp *odp, u64 offset, u64 length,
-			bool write, bool populate)
+			unsigned int how)
 {
+	struct mrsoft_odp_region *region = odp->region;
+	bool write = how & MRSOFT_FAULT_WRITE;
 	u64 access = MRSOFT_ODP_READ | (write ? MRSOFT_ODP_WRITE : 0);
 	struct ib_umem_odp *umem = odp->umem;
 	u64 va = umem->umem.address + offset;
 	bool present;
+	size_t n;
 	int ret;
 
 	lockdep_assert_held(&odp->faults);
-	/*
-	 * Somebody else was faster, or the copy was refused because other pages
-	 * were withdrawn: the mutex waits for the end of that.
-	 */
 	mutex_lock(&umem->umem_mutex);
 	present = mrsoft_odp_present(odp, offset, length, write);
 	mutex_unlock(&umem->umem_mutex);
-	if (present)
+	if (present) {
+		/*
+		 * Somebody else was faster, or the copy was refused because
+		 * other pages were withdrawn: until the end of that.
+		 */
+		mutex_lock(&region->closer);
+		mutex_unlock(&region->closer);
 		return 0;
-	ret = ib_umem_odp_map_dma_and_lock(umem, va, length, access, populate);
+	}
+	ret = ib_umem_odp_map_dma_and_lock(umem, va, length, access,
+					   !(how & MRSOFT_FAULT_PEEK));
 	/* page tables that did not keep still for long enough: tried again */
 	if (ret == -EBUSY)
 		return 0;
 	if (ret < 0)
 		return ret;
-	publish_range(odp, va, length);
+	n = publish_range(odp, va, length);
 	mutex_unlock(&umem->umem_mutex);
+	atomic64_add(n, how & MRSOFT_FAULT_ADVICE ? &region->prefetches :
+						    &region->faults);
 	return 0;
 }
 
 /* Piece by piece: a region may be prefetched whole. */
 static int fault_pieces(struct mrsoft_odp *odp, u64 offset, u64 length,
-			bool write, bool populate)
+			unsigned int how)
 {
 	int err = 0;
 	u64 n;
 
 	for (; length && !err; offset += n, length -= n) {
 		n = min_t(u64, length, FAULT_PIECE);
-		err = fault_locked(odp, offset, n, write, populate);
+		err = fault_locked(odp, offset, n, how);
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();
@@ -444,8 +546,8 @@ static int fault_pieces(struct mrsoft_odp *odp, u64 offset, u64 length,
  * @odp: the range, which the caller keeps: no hold of a key does
  * @offset: bytes from its first byte
  * @length: bytes, inside the range
- * @write: they will be written: a page shared for reading is copied first
- * @populate: false: only what the process has already, which is no error
+ * @how: MRSOFT_FAULT_*; WRITE: a page shared for reading is copied first; PEEK:
+ *	what the process has not is no error
  *
  * Context: process, sleeps; no lock of ours.
  * Return: 0: they were present for a moment, if any; -EFAULT: the process is gone;
@@ -453,7 +555,7 @@ static int fault_pieces(struct mrsoft_odp *odp, u64 offset, u64 length,
  * mapped, not writable).
  */
 int mrsoft_odp_fault(struct mrsoft_odp *odp, u64 offset, u64 length,
-		     bool write, bool populate)
+		     unsigned int how)
 {
 	struct mm_struct *mm = odp->umem->umem.owning_mm;
 	int err;
@@ -469,7 +571,7 @@ int mrsoft_odp_fault(struct mrsoft_odp *odp, u64 offset, u64 length,
 	/* killable: the fault that runs may wait for who waits here */
 	err = mutex_lock_killable(&odp->faults);
 	if (!err) {
-		err = fault_pieces(odp, offset, length, write, populate);
+		err = fault_pieces(odp, offset, length, how);
 		mutex_unlock(&odp->faults);
 	}
 	mmput_async(mm);

@@ -5,7 +5,7 @@
  * Owns:     pins of user pages, the table offset -> page, the page lists of fast
  *           registration.
  * Not here: who may touch the bytes (mr.c, mw.c), moving them (copy.c), pages
- *           that are not pinned (odp.c), buffers of others (dmabuf.c).
+ *           that are not pinned (demand.c), buffers of others (dmabuf.c).
  * Locks:    struct page_list.lock (spin, IRQ) orders map against commit; all
  *           else does not change between construction and free.
  * Lifetime: the region drains accesses before commit and before its put.  A
@@ -24,7 +24,7 @@
 #include <linux/spinlock.h>
 #include <rdma/ib_umem.h>
 
-#include "odp.h"
+#include "demand.h"
 #include "pages.h"
 
 enum pages_kind {
@@ -50,7 +50,7 @@ enum pages_kind {
  * @first: offset of the region's first byte in the first block
  * @umem: the pins, NULL if the pages are not ours to unpin; PAGES_ODP: what
  *	the core knows of the range
- * @odp: PAGES_ODP: where the pages come from
+ * @demand: PAGES_ODP: where the pages come from
  * @pieces: PAGES_TABLE: pages of frame numbers, one for each block
  * @num_pieces: entries of @pieces
  * @addr: PAGES_MAPPED: kernel address of the region's first byte
@@ -63,7 +63,7 @@ struct mrsoft_pages {
 	u8 shift;
 	u64 first;
 	struct ib_umem *umem;
-	struct mrsoft_odp *odp;
+	struct mrsoft_demand *demand;
 	unsigned long **pieces;
 	u32 num_pieces;
 	void *addr;
@@ -323,29 +323,29 @@ err_release:
  * mrsoft_pages_odp - memory of the calling process that is not pinned
  * @ibdev: the device
  * @start: user address of the first byte
- * @length: bytes, not 0
+ * @length: bytes, not 0; U64_MAX from 0 on: whatever it has at any time
  * @access: IB_ACCESS_*, with IB_ACCESS_ON_DEMAND
  *
  * Context: process whose memory it is, sleeps.
- * Return: the pages or ERR_PTR: as mrsoft_odp_new().
+ * Return: the pages or ERR_PTR: as mrsoft_demand_new().
  */
 struct mrsoft_pages *mrsoft_pages_odp(struct ib_device *ibdev, u64 start,
 				      u64 length, int access)
 {
+	struct mrsoft_demand *demand;
 	struct mrsoft_pages *pages;
-	struct mrsoft_odp *odp;
 
 	pages = kzalloc_obj(*pages, GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return ERR_PTR(-ENOMEM);
-	odp = mrsoft_odp_new(ibdev, start, length, access);
-	if (IS_ERR(odp)) {
+	demand = mrsoft_demand_new(ibdev, start, length, access);
+	if (IS_ERR(demand)) {
 		kfree(pages);
-		return ERR_CAST(odp);
+		return ERR_CAST(demand);
 	}
 	pages_init(pages, PAGES_ODP);
-	pages->odp = odp;
-	pages->umem = mrsoft_odp_umem(odp);
+	pages->demand = demand;
+	pages->umem = mrsoft_demand_umem(demand);
 	return pages;
 }
 
@@ -481,7 +481,7 @@ static void pages_free(struct mrsoft_pages *pages)
 		kfree(list);
 		break;
 	case PAGES_ODP:
-		mrsoft_odp_free(pages->odp);
+		mrsoft_demand_free(pages->demand);
 		kfree(pages);
 		break;
 	case PAGES_MAPPED:
@@ -754,7 +754,7 @@ void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
 			return gaps_map(&to_list(pages)->live, offset, len);
 		return list_map(&to_list(pages)->live, offset, len);
 	case PAGES_ODP:
-		return mrsoft_odp_map(pages->odp, offset, len, write);
+		return mrsoft_demand_map(pages->demand, offset, len, write);
 	case PAGES_MAPPED:
 		return pages->addr + offset;
 	default:
@@ -772,7 +772,7 @@ void *mrsoft_pages_map(struct mrsoft_pages *pages, u64 offset, size_t *len,
 void mrsoft_pages_unmap(struct mrsoft_pages *pages, void *addr)
 {
 	if (pages->kind == PAGES_ODP)
-		mrsoft_odp_unmap(pages->odp, addr);
+		mrsoft_demand_unmap(pages->demand, addr);
 	else
 		kunmap_local(addr);
 }
@@ -801,7 +801,7 @@ bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
 			  bool write)
 {
 	return pages->kind != PAGES_ODP ||
-	       mrsoft_odp_present(pages->odp, offset, length, write);
+	       mrsoft_demand_present(pages->demand, offset, length, write);
 }
 
 /**
@@ -809,19 +809,32 @@ bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
  * @pages: the caller has a reference
  * @offset: bytes from the first byte of the region
  * @length: bytes, inside the region
- * @write: they will be written
- * @populate: false: only those that the process has already
+ * @how: MRSOFT_FAULT_*
  *
  * Context: process, sleeps for as long as the process's page fault does: no hold
  * on a key or a QP.
  * Return: 0, or an errno: the process could not touch these bytes either.
  */
 int mrsoft_pages_fault(struct mrsoft_pages *pages, u64 offset, u64 length,
-		       bool write, bool populate)
+		       unsigned int how)
 {
 	if (pages->kind != PAGES_ODP)
 		return 0;
-	return mrsoft_odp_fault(pages->odp, offset, length, write, populate);
+	return mrsoft_demand_fault(pages->demand, offset, length, how);
+}
+
+/**
+ * mrsoft_pages_region - counts of pages that came and went
+ * @pages: from any constructor
+ *
+ * Return: NULL for pages that are always present.  Context: any.
+ */
+const struct mrsoft_odp_region *
+mrsoft_pages_region(const struct mrsoft_pages *pages)
+{
+	if (pages->kind != PAGES_ODP)
+		return NULL;
+	return mrsoft_demand_region(pages->demand);
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
 
+struct mrsoft_odp_region;
 struct mrsoft_pages;
 
 /*
@@ -32,7 +33,8 @@ struct mrsoft_pages *mrsoft_pages_mapped(void *addr, void (*release)(void *owner
 /* Pages that somebody else keeps, as @sgt lists them, from byte @skip on. */
 struct mrsoft_pages *mrsoft_pages_sgt(const struct sg_table *sgt, u32 skip);
 /*
- * A range of the calling process that is not pinned; its pages come by fault.
+ * Memory of the calling process that is not pinned, a range or all of it (0,
+ * U64_MAX); its pages come by fault.
  * Only this one needs mrsoft_pages_fault(), see there.
  */
 struct mrsoft_pages *mrsoft_pages_odp(struct ib_device *ibdev, u64 start,
@@ -80,7 +82,10 @@ bool mrsoft_pages_faultable(const struct mrsoft_pages *pages);
 bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
 			  bool write);
 int mrsoft_pages_fault(struct mrsoft_pages *pages, u64 offset, u64 length,
-		       bool write, bool populate);
+		       unsigned int how);
+/* What came and went; NULL: they do not. */
+const struct mrsoft_odp_region *
+mrsoft_pages_region(const struct mrsoft_pages *pages);
 /* Are they of the process that asks? */
 bool mrsoft_pages_own(const struct mrsoft_pages *pages);
 

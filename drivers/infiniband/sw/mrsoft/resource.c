@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * resource.c - what rdma resource shows beyond what the core knows
+ * resource.c - what rdma resource and statistic show beyond what the core knows
  *
  * Owns:     the driver's part of each entry of the netlink dump (rdma -dd).
  * Not here: the entries themselves, which the core keeps.
@@ -8,7 +8,7 @@
  * Lifetime: the core holds the object while it asks.
  * Context:  process context.
  * Spec:     none
- * Tests:    tools/testing/suites/link.sh
+ * Tests:    tools/testing/suites/link.sh, tools/testing/selftests/odp.c
  */
 #include <linux/netlink.h>
 #include <rdma/restrack.h>
@@ -49,6 +49,27 @@ static int fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 					READ_ONCE(key->published) ?
 						"valid" : "free") ||
 	      rdma_nl_put_driver_u32(msg, "windows", max(windows, 0));
+	return table_end(msg, table, err);
+}
+
+/* Names as the tool's users know them. */
+static int fill_stat_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	struct mrsoft_paging paging;
+	struct nlattr *table;
+	int err = mrsoft_mr_paging(mrsoft_mr(ibmr), &paging);
+
+	if (err)
+		return err == -ENODATA ? 0 : err;
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
+	if (!table)
+		return -EMSGSIZE;
+	err = rdma_nl_stat_hwcounter_entry(msg, "page_faults",
+					   paging.faults) ||
+	      rdma_nl_stat_hwcounter_entry(msg, "page_invalidations",
+					   paging.invalidations) ||
+	      rdma_nl_stat_hwcounter_entry(msg, "page_prefetch",
+					   paging.prefetches);
 	return table_end(msg, table, err);
 }
 
@@ -105,5 +126,6 @@ const struct ib_device_ops mrsoft_resource_ops = {
 	.fill_res_mr_entry = fill_res_mr_entry,
 	.fill_res_cq_entry = fill_res_cq_entry,
 	.fill_res_qp_entry = fill_res_qp_entry,
+	.fill_stat_mr_entry = fill_stat_mr_entry,
 	MRSOFT_OP_FILL_RES_SRQ_ENTRY(fill_res_srq_entry)
 };

@@ -16,6 +16,7 @@
 #include <mrsoft_ops.h>
 
 #include "cq.h"
+#include "demand.h"
 #include "dev.h"
 #include "diary.h"
 #include "dmabuf.h"
@@ -24,7 +25,6 @@
 #include "limits.h"
 #include "mr.h"
 #include "mw.h"
-#include "odp.h"
 #include "ring.h"
 #include "rq.h"
 #include "verbs.h"
@@ -384,6 +384,9 @@ static int check_range(u64 start, u64 length, u64 iova)
 {
 	u64 end;
 
+	/* all of a process, if it is on demand: mr.c knows the rights */
+	if (!start && length == U64_MAX)
+		return 0;
 	if (length > MRSOFT_MAX_MR_SIZE ||
 	    check_add_overflow(start, length, &end) ||
 	    check_add_overflow(iova, length, &end))
@@ -398,9 +401,6 @@ static struct ib_mr *reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	int err;
 
 	if (dmah || (access & ~MR_ACCESS))
-		return ERR_PTR(-EOPNOTSUPP);
-	/* all that the process has and will have */
-	if ((access & IB_ACCESS_ON_DEMAND) && !start && length == U64_MAX)
 		return ERR_PTR(-EOPNOTSUPP);
 	err = check_range(start, length, virt);
 	if (err)
