@@ -190,6 +190,69 @@ static void change_all(const void *arg)
 	world_free(&w);
 }
 
+/*
+ * Each combination changes what its flags name, and nothing else.  What is right in
+ * one way is wrong in the others: PD, iova and rights.
+ */
+static void combinations(const void *arg)
+{
+	uint8_t *new = pages(SIZE);
+	unsigned int flags;
+	struct world w;
+
+	(void)arg;
+	world_new(&w);
+	for (flags = 1; flags < 8; flags++) {
+		bool moved = flags & REREG_TRANS, second = flags & REREG_PD;
+		bool reads = flags & REREG_ACCESS;
+		uint8_t *bytes = moved ? new : w.theirs.p;
+		uint64_t at = moved ? 0x40000000 : (uintptr_t)w.theirs.p;
+		struct buf *local = second ? &w.mine2 : &w.mine;
+
+		OK(rereg(w.theirs.mr, flags, w.pd2, new, SIZE / 2, 0x40000000,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ));
+		fill(bytes, SIZE, flags);
+		try(&w, second, IBV_WR_RDMA_READ, at, SIZE / 2, IBV_WC_SUCCESS,
+		    -1);
+		CHECK_EQ(filled(local->p, SIZE / 2, flags), -1);
+		try(&w, second, IBV_WR_RDMA_READ, at + SIZE / 2, 8,
+		    moved ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS,
+		    moved ? MRSOFT_R_OUTSIDE : -1);
+		try(&w, second, IBV_WR_RDMA_WRITE, at, 8,
+		    reads ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS,
+		    reads ? MRSOFT_R_NO_REMOTE_WRITE : -1);
+		try(&w, !second, IBV_WR_RDMA_READ, at, 8, IBV_WC_REM_ACCESS_ERR,
+		    MRSOFT_R_WRONG_PD);
+		OK(rereg(w.theirs.mr, 7, w.c->pd, w.theirs.p, SIZE,
+			 (uintptr_t)w.theirs.p, MR_ALL));
+	}
+	world_free(&w);
+	munmap(new, SIZE);
+}
+
+/* A PD that a region was refused for does not count it; the old one still does. */
+static void refused_is_not_counted(const void *arg)
+{
+	uint8_t *hole = pages(SIZE);
+	struct ctx *c = ctx_open(NULL);
+	struct ibv_pd *pd = ibv_alloc_pd(c->ibv), *old = ibv_alloc_pd(c->ibv);
+	struct buf b;
+
+	(void)arg;
+	CHECK(pd && old);
+	munmap(hole, 4096);
+	b = buf_new(old, SIZE, MR_ALL);
+	CHECK(rereg(b.mr, REREG_PD | REREG_TRANS, pd, hole, SIZE,
+		    (uintptr_t)hole, 0));
+	CHECK(rereg(b.mr, REREG_PD | REREG_ACCESS, pd, NULL, 0, 0,
+		    IBV_ACCESS_REMOTE_WRITE));
+	OK(ibv_dealloc_pd(pd));
+	CHECK_EQ(ibv_dealloc_pd(old), EBUSY);
+	buf_free(&b);
+	OK(ibv_dealloc_pd(old));
+	ctx_close(c);
+}
+
 /* B12: a receive that still names the old address. */
 static void old_receive(const void *arg)
 {
@@ -288,7 +351,7 @@ struct race {
 	struct ibv_pd *pd[2];
 	uint8_t *p[2];
 	volatile bool stop;
-	volatile unsigned int done, odd;
+	volatile unsigned int done, odd, shown;
 };
 
 static void *race_rereg(void *arg)
@@ -308,6 +371,58 @@ static void *race_rereg(void *arg)
 			r->odd = err;
 	}
 	return NULL;
+}
+
+static void *race_show(void *arg)
+{
+	struct race *r = arg;
+
+	while (!r->stop) {
+		CHECK(!system("rdma -dd resource show mr >/dev/null"));
+		CHECK(!system("rdma statistic show mr >/dev/null"));
+		r->shown++;
+	}
+	return NULL;
+}
+
+/* Whoever looks at it sees a region, whatever it is just becoming. */
+static void shown(const void *arg)
+{
+	int access[] = { MR_ALL, MR_ALL | IBV_ACCESS_ON_DEMAND };
+	pthread_t looker;
+	struct race r = {};
+	uint64_t limit;
+	struct world w;
+	unsigned int i;
+	uint8_t *new = pages(SIZE);
+	struct ibv_device_attr_ex attr;
+
+	(void)arg;
+	world_new(&w);
+	OK(ibv_query_device_ex(w.c->ibv, NULL, &attr));
+	if (!(attr.odp_caps.general_caps & IBV_ODP_SUPPORT))
+		access[1] = MR_ALL;
+	CHECK(!pthread_create(&looker, NULL, race_show, &r));
+	limit = t_now() + t_patience();
+	for (i = 0; i < t_rounds(200) || r.shown < 3; i++) {
+		CHECK(t_now() < limit);
+		OK(rereg(w.theirs.mr, 7, i & 1 ? w.pd2 : w.c->pd,
+			 i & 2 ? new : w.theirs.p, SIZE, 0x1000000,
+			 access[i / 4 & 1]));
+	}
+	/* and goes while it is looked at */
+	while (i--) {
+		struct ibv_mr *mr = ibv_reg_mr(w.c->pd, new, SIZE,
+					       access[i & 1]);
+
+		CHECK(mr);
+		OK(ibv_dereg_mr(mr));
+	}
+	r.stop = true;
+	CHECK(!pthread_join(looker, NULL));
+	t_note("looked at %u times", r.shown);
+	world_free(&w);
+	munmap(new, SIZE);
 }
 
 /* Two threads re-register one MR, a third sends over it, a last deregisters. */
@@ -377,10 +492,13 @@ static const struct t_case cases[] = {
 	{ "pd_count_follows", pd_count_follows, NULL, 0 },
 	{ "translation", change_translation, NULL, 0 },
 	{ "all", change_all, NULL, 0 },
+	{ "combinations", combinations, NULL, 0 },
+	{ "refused_is_not_counted", refused_is_not_counted, NULL, 0 },
 	{ "old_receive", old_receive, NULL, 0 },
 	{ "refused_changes_nothing", refused, NULL, 0 },
 	{ "busy_type1", window_bound, &type1, 0 },
 	{ "busy_type2", window_bound, &type2, 0 },
+	{ "shown", shown, NULL, 40 },
 	{ "races", races, NULL, 30 },
 };
 
