@@ -16,4 +16,4 @@ modprobe null_blk memory_backed=1 gb=1 nr_devices=1 &&
 	mkswap $swap >/dev/null && swapon $swap
 trap 'swapoff $swap; modprobe -r null_blk' EXIT
 
-selftest odp odp implicit
+selftest odp odp implicit invalidate
