@@ -276,17 +276,28 @@ static void memlock(const void *arg)
 
 /* --- much ------------------------------------------------------------------- */
 
-static int64_t mem_free_kib(void)
+/* Bytes of a region's table, as rdma resource tells them. */
+static unsigned long long table_of(uint32_t key)
 {
-	char line[200];
-	long long kib = -1;
-	FILE *f = fopen("/proc/meminfo", "r");
+	const char *dev = getenv("MRSOFT_DEV");
+	unsigned long long bytes = 0;
+	char words[64], line[512], *at;
+	bool found = false;
+	FILE *f;
 
+	snprintf(line, sizeof(line), "exec rdma -dd resource show mr dev %s",
+		 dev ? dev : "mr0");
+	snprintf(words, sizeof(words), "drv_key %#x ", key);
+	f = popen(line, "r");
 	CHECK(f);
-	while (fgets(line, sizeof(line), f))
-		sscanf(line, "MemFree: %lld", &kib);
-	fclose(f);
-	return kib;
+	while (!found && fgets(line, sizeof(line), f)) {
+		at = strstr(line, " drv_table ");
+		found = strstr(line, words) && at &&
+			sscanf(at, " drv_table %llu", &bytes) == 1;
+	}
+	CHECK(found);
+	pclose(f);
+	return bytes;
 }
 
 /* Address space over one file, again and again, its pages in place. */
@@ -305,24 +316,29 @@ static uint8_t *mapped_often(int fd, size_t unit, size_t len, int flags)
 	return p;
 }
 
-/* @n regions of @piece bytes each side by side; first and last byte of each work. */
-static void pieces(uint8_t *p, size_t piece, size_t n, const char *what)
+/*
+ * @n regions of @piece bytes each side by side; first and last byte of each work.
+ * A table has 8 bytes for each @block, in whole pages.
+ */
+static void pieces(uint8_t *p, size_t piece, size_t n, size_t block)
 {
+	size_t pages = (piece / block * 8 + PAGE - 1) / PAGE;
 	struct uv_mr *mr = calloc(n, sizeof(*mr));
-	int64_t before, used;
+	unsigned long long table;
 	struct world w;
 	size_t i;
 
 	CHECK(mr);
 	world_new(&w, WRITE_COMMAND);
-	before = mem_free_kib();
 	for (i = 0; i < n; i++)
 		OK(uv_reg_write(w.c->pd, p + i * piece, piece, i * piece,
 				MR_ALL, &mr[i]));
-	used = before - mem_free_kib();
-	t_note("%s: %zu MiB, %lld KiB in tables, %.1f KiB for each GiB", what,
-	       n * piece >> 20, (long long)used,
-	       used / ((double)n * piece / GiB));
+	table = table_of(mr[0].lkey);
+	t_note("%zu MiB of blocks of %zu KiB: tables of %.2f KiB for each GiB",
+	       n * piece >> 20, block >> 10,
+	       table / 1024.0 / ((double)piece / GiB));
+	CHECK(table >= pages * PAGE);
+	CHECK(table <= pages * (PAGE + 8));
 	for (i = 0; i < n; i++) {
 		works(&w, mr[i].rkey, i * piece, p + i * piece, 8);
 		works(&w, mr[i].rkey, (i + 1) * piece - 5001,
@@ -346,7 +362,7 @@ static void small_pages(const void *arg)
 	(void)arg;
 	CHECK(fd >= 0 && !ftruncate(fd, unit));
 	p = mapped_often(fd, unit, len, 0);
-	pieces(p, len / 4, 4, "pages of 4 KiB");
+	pieces(p, len / 4, 4, PAGE);
 	munmap(p, len);
 	close(fd);
 }
@@ -365,7 +381,7 @@ static void hundreds_of_gib(const void *arg)
 	CHECK(fprintf(f, "64\n") > 0 && !fclose(f));
 	CHECK(!ftruncate(fd, unit));
 	p = mapped_often(fd, unit, len, 0);
-	pieces(p, 16 * GiB, len / (16 * GiB), "pages of 2 MiB");
+	pieces(p, 16 * GiB, len / (16 * GiB), 2 * MiB);
 	munmap(p, len);
 	close(fd);
 	f = fopen("/proc/sys/vm/nr_hugepages", "w");

@@ -440,6 +440,24 @@ int mrsoft_mr_paging(struct mrsoft_mr *mr, struct mrsoft_paging *paging)
 	return region ? 0 : -ENODATA;
 }
 
+/**
+ * mrsoft_mr_table - memory of a region's lookup table
+ * @mr: a region
+ * @bytes: out: see mrsoft_pages_table()
+ *
+ * Context: process, sleeps: for a re-registration that runs.
+ * Return: 0; -EINTR: killed.
+ */
+int mrsoft_mr_table(struct mrsoft_mr *mr, u64 *bytes)
+{
+	/* a re-registration frees the old table */
+	if (mutex_lock_killable(&mr->key.lock))
+		return -EINTR;
+	*bytes = mrsoft_pages_table(mr->key.pages);
+	mutex_unlock(&mr->key.lock);
+	return 0;
+}
+
 /* --- fast registration ---------------------------------------------------- */
 
 /**

@@ -59,6 +59,8 @@ struct mrsoft_paging {
 };
 
 int mrsoft_mr_paging(struct mrsoft_mr *mr, struct mrsoft_paging *paging);
+/* Bytes of its lookup table. */
+int mrsoft_mr_table(struct mrsoft_mr *mr, u64 *bytes);
 
 /* Fast registration: ib_map_mr_sg() of the ULP. */
 int mrsoft_mr_map_sg(struct mrsoft_mr *mr, struct scatterlist *sg, int nents,

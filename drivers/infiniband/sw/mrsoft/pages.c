@@ -554,6 +554,22 @@ u64 mrsoft_pages_pins(const struct mrsoft_pages *pages)
 }
 
 /**
+ * mrsoft_pages_table - memory that the lookup of pinned pages takes
+ * @pages: the pages
+ *
+ * Context: any.
+ * Return: bytes, without what the core keeps for the pins; 0 for pages that are
+ * found without a table or in a list of fixed size.
+ */
+u64 mrsoft_pages_table(const struct mrsoft_pages *pages)
+{
+	if (pages->kind != PAGES_TABLE)
+		return 0;
+	return (u64)pages->num_pieces *
+	       (PAGE_SIZE + sizeof(*pages->pieces));
+}
+
+/**
  * mrsoft_pages_shift - size of the blocks of the lookup
  * @pages: from mrsoft_pages_pin() or mrsoft_pages_sgt()
  *

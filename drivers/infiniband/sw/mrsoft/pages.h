@@ -47,6 +47,8 @@ void mrsoft_pages_put(struct mrsoft_pages *pages);
 bool mrsoft_pages_writable(const struct mrsoft_pages *pages);
 /* Pages that are pinned for it. */
 u64 mrsoft_pages_pins(const struct mrsoft_pages *pages);
+/* Bytes of the table in which they are looked up. */
+u64 mrsoft_pages_table(const struct mrsoft_pages *pages);
 /* Size of the blocks that the pages are looked up in, as a power of two. */
 unsigned int mrsoft_pages_shift(const struct mrsoft_pages *pages);
 

@@ -39,16 +39,23 @@ static int fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 	const struct mrsoft_key *key = &mrsoft_mr(ibmr)->key;
 	struct nlattr *table = table_start(msg);
 	int windows = atomic_read(&key->owners);
+	u64 bytes;
 	int err;
 
 	if (!table)
 		return -EMSGSIZE;
+	err = mrsoft_mr_table(mrsoft_mr(ibmr), &bytes);
+	if (err) {
+		nla_nest_cancel(msg, table);
+		return err;
+	}
 	err = rdma_nl_put_driver_u32_hex(msg, "key", READ_ONCE(key->key)) ||
 	      rdma_nl_put_driver_u32_hex(msg, "access", key->access) ||
 	      rdma_nl_put_driver_string(msg, "state",
 					READ_ONCE(key->published) ?
 						"valid" : "free") ||
-	      rdma_nl_put_driver_u32(msg, "windows", max(windows, 0));
+	      rdma_nl_put_driver_u32(msg, "windows", max(windows, 0)) ||
+	      rdma_nl_put_driver_u64(msg, "table", bytes);
 	return table_end(msg, table, err);
 }
 
