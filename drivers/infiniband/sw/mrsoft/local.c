@@ -21,10 +21,10 @@
 #include "local.h"
 #include "mcast.h"
 #include "pagein.h"
+#include "request.h"
 #include "resp.h"
 #include "sgl.h"
 #include "sq.h"
-#include "tx.h"
 
 /* One receiver whose page does not come must not hold up all the others. */
 #define RECEIVER_WAIT_NS	(100 * NSEC_PER_MSEC)
@@ -500,7 +500,7 @@ static bool start_group(struct mrsoft_qp *qp, const struct mrsoft_av *av)
 		return false;
 	}
 	if (has_wire(hca)) {
-		mrsoft_tx_datagram(qp, av, qp->sq.bounce);
+		mrsoft_request_datagram(qp, av, qp->sq.bounce);
 		/* what is sent there comes in again */
 		if (hca->ifindex == LOOPBACK_IFINDEX)
 			return false;
@@ -554,7 +554,7 @@ static enum mrsoft_status deliver(struct mrsoft_qp *qp,
 	if (mrsoft_gid_is_group(&av->dgid))
 		return deliver_group(qp, av);
 	if (!mrsoft_local_reaches(qp->hca, &av->dgid) && has_wire(qp->hca)) {
-		mrsoft_tx_datagram(qp, av, qp->sq.bounce);
+		mrsoft_request_datagram(qp, av, qp->sq.bounce);
 		return MRSOFT_S_OK;
 	}
 	fill_header(qp, av);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tx.c - wire path, requester: packets, window, retries
+ * tx.c - wire path, requester: window, answers, retries
  *
- * Owns:     cutting messages into packets, what is sent and not answered yet,
- *           answers, time-outs, RNR waits.
- * Not here: WQEs (fetch.c) and their completions (sq.c), IP and UDP (udp.c), how
+ * Owns:     what is sent and not answered yet, answers, time-outs, RNR waits.
+ * Not here: packets (request.c), WQEs (fetch.c) and their completions (sq.c), how
  *           an answer got here (rx.c).
  * Locks:    none: the runner of the send queue is the only user of wire->tx.
  *           Answers come through the queue wire->acks, which has its own.
@@ -15,19 +14,17 @@
  * Tests:    tools/testing/selftests/packets.c,
  *           tools/testing/suites/wire.sh
  */
-#include <linux/random.h>
 #include <linux/unaligned.h>
 
 #include "fetch.h"
 #include "pagein.h"
 #include "psn.h"
+#include "request.h"
 #include "sgl.h"
 #include "sq.h"
 #include "trace.h"
 #include "tx.h"
 
-/* Packets that may be on their way: half of it is asked an acknowledge for. */
-#define WINDOW		64u
 /* Packets of the answer that one READ request asks for. */
 #define READ_CHUNK	64u
 /* A time-out doubles with each one that follows, up to eight times. */
@@ -38,20 +35,9 @@ static struct mrsoft_tx *tx_of(struct mrsoft_qp *qp)
 	return &qp->wire->tx;
 }
 
-/* Packets of a message in front of @psn, which is not older than its first. */
-static u32 packets_before(const struct mrsoft_msg *msg, u32 psn)
-{
-	return (psn - msg->psn) & MRSOFT_PSN_MASK;
-}
-
 static bool is_behind(const struct mrsoft_msg *msg, u32 psn)
 {
-	return packets_before(msg, psn) >= msg->packets;
-}
-
-static u64 offset_of(const struct mrsoft_qp *qp, u32 psn)
-{
-	return (u64)packets_before(qp->sq.msg, psn) * qp->mtu;
+	return mrsoft_request_index(msg, psn) >= msg->packets;
 }
 
 static const struct mrsoft_msg *nth_msg(const struct mrsoft_qp *qp, u32 nth)
@@ -154,161 +140,6 @@ static int wait_rnr(struct mrsoft_qp *qp, u8 timer, enum ib_wc_status *status)
 	return -EINPROGRESS;
 }
 
-/* Packets */
-
-static struct sk_buff *request(struct mrsoft_qp *qp, u32 psn, u8 where,
-			       size_t length, bool ack_req, void **behind)
-{
-	struct mrsoft_msg *msg = qp->sq.msg;
-	const struct mrsoft_packet_type *type;
-	enum ib_qp_type service;
-	struct mrsoft_bth *bth;
-	struct sk_buff *skb;
-	int opcode;
-	u8 flags;
-
-	opcode = mrsoft_packet_opcode(msg->opcode, qp->type, where);
-	if (WARN_ON_ONCE(opcode < 0))
-		return NULL;
-	type = mrsoft_packet_find(opcode, &service);
-	skb = mrsoft_udp_alloc(type->hdr, length, GFP_KERNEL);
-	if (!skb)
-		return NULL;
-	flags = mrsoft_bth_pad(length);
-	/* only for what ends in a receive completion, IBA 9.2.3 */
-	if (msg->solicited && (where & MRSOFT_PKTF_LAST) &&
-	    (msg->op->flags & MRSOFT_OPF_RECV))
-		flags |= MRSOFT_BTH_SOLICITED;
-	bth = (void *)skb->data;
-	mrsoft_bth_fill(bth, opcode, flags, qp->attr.dest_qp_num,
-			psn | (ack_req ? MRSOFT_BTH_ACK_REQ : 0));
-	*behind = bth + 1;
-	return skb;
-}
-
-static void *put_reth(void *to, const struct mrsoft_msg *msg, u64 off,
-		      u32 length)
-{
-	struct mrsoft_reth *reth = to;
-
-	reth->va = cpu_to_be64(msg->raddr + off);
-	reth->rkey = cpu_to_be32(msg->rkey);
-	reth->length = cpu_to_be32(length);
-	return reth + 1;
-}
-
-static void *put_flush(void *to, const struct mrsoft_msg *msg)
-{
-	struct mrsoft_feth *feth = to;
-
-	feth->bits = cpu_to_be32(msg->flush.type | (u32)msg->flush.level <<
-						   MRSOFT_FETH_SEL_SHIFT);
-	return put_reth(feth + 1, msg, 0, msg->flush.length);
-}
-
-/* The headers behind the BTH of SEND, WRITE and FLUSH. */
-static void *put_headers(void *to, const struct mrsoft_msg *msg, u8 where)
-{
-	const struct mrsoft_op *op = msg->op;
-	struct mrsoft_immeth *eth;
-
-	if (op->kind == MRSOFT_OP_FLUSH)
-		return put_flush(to, msg);
-	if (op->kind == MRSOFT_OP_WRITE && (where & MRSOFT_PKTF_FIRST))
-		to = put_reth(to, msg, 0, msg->length);
-	if (!(where & MRSOFT_PKTF_LAST) ||
-	    !(op->flags & (MRSOFT_OPF_IMM | MRSOFT_OPF_INV)))
-		return to;
-	eth = to;
-	eth->word = op->flags & MRSOFT_OPF_IMM ? msg->ex.imm :
-						 cpu_to_be32(msg->ex.inv_key);
-	return eth + 1;
-}
-
-static void xmit(struct mrsoft_qp *qp, struct sk_buff *skb)
-{
-	struct mrsoft_hca *hca = qp->hca;
-	enum mrsoft_reason reason = MRSOFT_R_NONE;
-
-	if (!READ_ONCE(hca->port_up)) {
-		kfree_skb(skb);
-		reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_PORT_DOWN);
-	} else if (!mrsoft_wire_xmit(qp, &qp->av, qp->wire->sport,
-				     &tx_of(qp)->route, skb)) {
-		reason = mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PATH);
-	}
-	/* As lost on the way: a time-out finds it out. */
-	qp->sq.msg->reason = reason;
-}
-
-static u8 where_is(const struct mrsoft_msg *msg, u32 psn)
-{
-	u8 where = 0;
-
-	if (psn == msg->psn)
-		where |= MRSOFT_PKTF_FIRST;
-	if (packets_before(msg, psn) + 1 == msg->packets)
-		where |= MRSOFT_PKTF_LAST;
-	return where;
-}
-
-static enum mrsoft_status send_data(struct mrsoft_qp *qp, u32 psn, u32 n)
-{
-	struct mrsoft_msg *msg = qp->sq.msg;
-	u8 where = where_is(msg, psn);
-	enum mrsoft_status status;
-	struct sk_buff *skb;
-	bool ack_req;
-	void *to;
-
-	/* RC only: UC is never answered */
-	ack_req = qp->type == IB_QPT_RC &&
-		  ((where & MRSOFT_PKTF_LAST) || !((psn + 1) % (WINDOW / 2)));
-	skb = request(qp, psn, where, n, ack_req, &to);
-	if (!skb)
-		return MRSOFT_S_OK;
-	to = put_headers(to, msg, where);
-	status = mrsoft_sgl_move(qp, offset_of(qp, psn), to, n, false);
-	if (status)
-		kfree_skb(skb);
-	else
-		xmit(qp, skb);
-	return status;
-}
-
-static void send_read(struct mrsoft_qp *qp, u32 psn, u32 packets)
-{
-	struct mrsoft_msg *msg = qp->sq.msg;
-	u64 off = offset_of(qp, psn);
-	struct sk_buff *skb;
-	void *to;
-
-	skb = request(qp, psn, MRSOFT_PKTF_ONLY, 0, true, &to);
-	if (!skb)
-		return;
-	put_reth(to, msg, off, min_t(u64, (u64)packets * qp->mtu,
-				     msg->length - off));
-	xmit(qp, skb);
-}
-
-static void send_atomic(struct mrsoft_qp *qp, u32 psn)
-{
-	struct mrsoft_msg *msg = qp->sq.msg;
-	struct mrsoft_atomiceth *eth;
-	struct sk_buff *skb;
-	void *to;
-
-	skb = request(qp, psn, MRSOFT_PKTF_ONLY, 0, true, &to);
-	if (!skb)
-		return;
-	eth = to;
-	eth->va = cpu_to_be64(msg->raddr);
-	eth->rkey = cpu_to_be32(msg->rkey);
-	eth->swap_add = cpu_to_be64(msg->swap_add);
-	eth->compare = cpu_to_be64(msg->compare);
-	xmit(qp, skb);
-}
-
 /* How many PSNs may be used up by the next request; 0: not now. */
 static u32 room(const struct mrsoft_qp *qp)
 {
@@ -319,12 +150,12 @@ static u32 room(const struct mrsoft_qp *qp)
 	if (tx->rnr || is_behind(msg, tx->next))
 		return 0;
 	if (msg->op->kind != MRSOFT_OP_READ)
-		return qp->type == IB_QPT_UC || out < WINDOW ? 1 : 0;
+		return qp->type == IB_QPT_UC || out < MRSOFT_TX_WINDOW ? 1 : 0;
 	/* The next chunk is asked for early if the peer takes two. */
 	if (out && (out > READ_CHUNK / 2 || qp->attr.max_rd_atomic < 2))
 		return 0;
 	/* What is asked for again is the rest of one request, IBA 9.7.5.1.2. */
-	sent = packets_before(msg, tx->next);
+	sent = mrsoft_request_index(msg, tx->next);
 	return min(msg->packets - sent, READ_CHUNK - sent % READ_CHUNK);
 }
 
@@ -337,13 +168,13 @@ static enum mrsoft_status send_one(struct mrsoft_qp *qp, u32 n, u32 bytes)
 		arm(qp);
 	switch (qp->sq.msg->op->kind) {
 	case MRSOFT_OP_READ:
-		send_read(qp, tx->next, n);
+		mrsoft_request_read(qp, tx->next, n);
 		break;
 	case MRSOFT_OP_ATOMIC:
-		send_atomic(qp, tx->next);
+		mrsoft_request_atomic(qp, tx->next);
 		break;
 	default:
-		answer = send_data(qp, tx->next, bytes);
+		answer = mrsoft_request_data(qp, tx->next, bytes);
 	}
 	if (answer)
 		return answer;
@@ -368,7 +199,7 @@ static int send_msg(struct mrsoft_qp *qp, enum ib_wc_status *status)
 
 	while ((n = room(qp))) {
 		bytes = min_t(u64, (u64)n * qp->mtu,
-			      msg->length - offset_of(qp, tx->next));
+			      msg->length - mrsoft_request_offset(qp, tx->next));
 		if (!mrsoft_sq_charge(qp, bytes))
 			return -EAGAIN;
 		answer = send_one(qp, n, bytes);
@@ -424,7 +255,7 @@ static int send_ahead(struct mrsoft_qp *qp)
 
 	for (n = 1; ret == -ENODATA; n++) {
 		if (!is_behind(nth_msg(qp, n - 1), tx->next) ||
-		    mrsoft_psn_diff(tx->next, tx->una) >= WINDOW || tx->rnr)
+		    mrsoft_psn_diff(tx->next, tx->una) >= MRSOFT_TX_WINDOW || tx->rnr)
 			break;
 		reads += responses(qp, nth_msg(qp, n - 1));
 		send = mrsoft_fetch_ahead(qp, n);
@@ -559,8 +390,8 @@ static int hear_read(struct mrsoft_qp *qp, const struct mrsoft_packet *pkt,
 		return mrsoft_psn_diff(tx->next, pkt->psn) > 0 ?
 			missing(qp, status) : -EINPROGRESS;
 	n = msg->op->kind != MRSOFT_OP_READ ? 0 :
-	    min_t(u64, qp->mtu, msg->length - offset_of(qp, pkt->psn));
-	off = offset_of(qp, pkt->psn);
+	    min_t(u64, qp->mtu, msg->length - mrsoft_request_offset(qp, pkt->psn));
+	off = mrsoft_request_offset(qp, pkt->psn);
 	if (pkt->length != n)
 		return give_up(qp, status, IB_WC_BAD_RESP_ERR,
 			       MRSOFT_R_PKT_LENGTH);
@@ -696,7 +527,7 @@ static bool may_send_more(const struct mrsoft_qp *qp)
 	const struct mrsoft_tx *tx = &qp->wire->tx;
 
 	return !tx->rnr && mrsoft_fetch_nth(&qp->sq, qp->sq.ahead)->early &&
-	       mrsoft_psn_diff(tx->next, tx->una) < WINDOW;
+	       mrsoft_psn_diff(tx->next, tx->una) < MRSOFT_TX_WINDOW;
 }
 
 static int wire_run(struct mrsoft_qp *qp, enum ib_wc_status *status)
@@ -740,40 +571,3 @@ const struct mrsoft_path_ops mrsoft_wire_path = {
 	.run	= wire_run,
 	.abort	= wire_abort,
 };
-
-/**
- * mrsoft_tx_datagram - send a UD message
- * @qp: runner, with its message in qp->sq.msg
- * @av: where to
- * @payload: the bytes
- *
- * Context: process.
- */
-void mrsoft_tx_datagram(struct mrsoft_qp *qp, const struct mrsoft_av *av,
-			const void *payload)
-{
-	struct mrsoft_msg *msg = qp->sq.msg;
-	u32 qpn = qp->sq.cur->ud.qpn & MRSOFT_PSN_MASK;
-	struct mrsoft_hca *hca = qp->hca;
-	struct mrsoft_deth *deth;
-	struct sk_buff *skb;
-	void *to;
-
-	if (!READ_ONCE(hca->port_up)) {
-		mrsoft_qp_refuse_send(qp, MRSOFT_R_PORT_DOWN);
-		return;
-	}
-	skb = request(qp, msg->psn, MRSOFT_PKTF_ONLY, msg->length, false, &to);
-	if (!skb)
-		return;
-	((struct mrsoft_bth *)skb->data)->qpn = cpu_to_be32(qpn);
-	deth = to;
-	deth->qkey = cpu_to_be32(msg->qkey);
-	deth->sqpn = cpu_to_be32(msg->src_qpn);
-	to = put_headers(deth + 1, msg, MRSOFT_PKTF_ONLY);
-	memcpy(to, payload, msg->length);
-	if (!mrsoft_wire_xmit(qp, av,
-			      rdma_get_udp_sport(av->flow_label, qp->qpn, qpn),
-			      NULL, skb))
-		mrsoft_qp_refuse_send(qp, MRSOFT_R_NO_PATH);
-}

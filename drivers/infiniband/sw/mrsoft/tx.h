@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * tx.h - wire path, requester: packets, window, retries
+ * tx.h - wire path, requester: window, answers, retries
  *
  * Layer 5.
  */
@@ -10,9 +10,5 @@
 #include "wire.h"
 
 extern const struct mrsoft_path_ops mrsoft_wire_path;	/* RC, UC */
-
-/* UD: qp->sq.msg, with its bytes at @payload. */
-void mrsoft_tx_datagram(struct mrsoft_qp *qp, const struct mrsoft_av *av,
-			const void *payload);
 
 #endif /* MRSOFT_TX_H */
