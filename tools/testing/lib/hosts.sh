@@ -125,7 +125,16 @@ hosts_start()
 		ip link add x0 type veth peer name x1 || return 1
 	fi
 	host_netdev 0 x0 && host_netdev 1 x1 &&
-		host_link 0 "$HOST0_TYPE" && host_link 1 "$HOST1_TYPE"
+		host_link 0 "$HOST0_TYPE" && host_link 1 "$HOST1_TYPE" || return 1
+	# a neighbour that is asked for before the wire is up is not found
+	[ "${1:-}" = cable ] ||
+		{ wait_for 10 reaches 10.0.0.2 && wait_for 10 reaches fd00::2; }
+}
+
+# reaches ADDRESS - host 0 does: nobody listens there, and says so
+reaches()
+{
+	on 0 timeout 2 bash -c ": >/dev/tcp/$1/9" 2>&1 | grep -q refused
 }
 
 hosts_end()

@@ -319,7 +319,8 @@ with_rxe()
 t_plan_start mcast
 one_host
 two_hosts
-with_rxe
+# the same groups once more; what is KASAN's is seen without
+[ "$MRSOFT_MACHINE" = uml-kasan ] || with_rxe
 # UML's KASAN does not clear the shadow of a module that goes
 [ "$MRSOFT_MACHINE" = uml-kasan ] || t_run unload 40 unload_mrsoft
 t_done

@@ -4,7 +4,7 @@
 # odp.sh - regions whose pages are not pinned: on-demand paging
 #
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
-# wire: uml-plain uml-kasan
+# wire: uml-plain
 # timeout: 400
 
 # shellcheck source-path=SCRIPTDIR

@@ -4,7 +4,7 @@
 # ops.sh - every operation on every QP type; CQs and SRQs; atomics and CPUs
 #
 # machines: uml-plain uml-kasan uml-lockdep vm-6.1
-# wire: uml-plain uml-kasan uml-lockdep
+# wire: uml-plain uml-kasan
 # timeout: 400
 
 # shellcheck source-path=SCRIPTDIR

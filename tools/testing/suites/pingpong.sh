@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # machines: uml-plain uml-kasan vm-6.1
-# wire: uml-plain
 # fast: yes
 # timeout: 600
 #
