@@ -76,13 +76,13 @@ done
 pingpong rc.new_send "$iters" rc -g "$PAIR_GID4" -N
 pingpong rc.new_send.events "$iters" rc -g "$PAIR_GID4" -N -e
 pingpong rc.odp "$iters" rc -g "$PAIR_GID4" -o
+pingpong rc.implicit_odp "$iters" rc -g "$PAIR_GID4" -O
 pingpong rc.one_receive "$iters" rc -g "$PAIR_GID4" -r 2
 pingpong srq.16_qps 10 srq -g "$PAIR_GID4" -q 16
 
 rc=(ibv_rc_pingpong -d "$PAIR_DEV" -g "$PAIR_GID4")
 t_run ud.too_long 30 refused 'larger than port MTU' \
 	ibv_ud_pingpong -d "$PAIR_DEV" -g "$PAIR_GID4" -s 4097
-t_run rc.implicit_odp_refused 30 refused "implicit ODP|ODP" "${rc[@]}" -O
 t_run rc.device_memory_refused 30 refused 'dm' "${rc[@]}" -j
 t_run rc.timestamp_refused 30 refused 'timestamp' "${rc[@]}" -t
 
