@@ -11,6 +11,7 @@
  *
  * Environment: suites/reasons.sh sets up both ends.
  */
+#include <glob.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -691,7 +692,28 @@ static void pkt_order(void)
 	expect_nak(p, p->psn, NAK_INV_REQ, IBV_EVENT_QP_REQ_ERR);
 }
 
-/* Real-time threads take all CPUs, so that the QP's worker does not get on. */
+/* How all ksoftirqd run. */
+static void softirqs_run(int policy, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+	char comm[32] = "";
+	glob_t files;
+	size_t i;
+
+	CHECK(!glob("/proc/[0-9]*/comm", GLOB_NOSORT, NULL, &files));
+	for (i = 0; i < files.gl_pathc; i++) {
+		FILE *f = fopen(files.gl_pathv[i], "r");
+
+		if (f && fgets(comm, sizeof(comm), f) &&
+		    !strncmp(comm, "ksoftirqd/", 10))
+			CHECK(!sched_setscheduler(atoi(files.gl_pathv[i] + 6),
+						  policy, &param));
+		if (f)
+			fclose(f);
+	}
+	globfree(&files);
+}
+
 static void *flood(void *arg)
 {
 	static const uint8_t deth[8] = { 0x11, 0x22, 0x33, 0x44, [7] = 1 };
@@ -705,6 +727,10 @@ static void *flood(void *arg)
 	return NULL;
 }
 
+/*
+ * Real-time threads take all CPUs, so that packets come and the QP's worker does not
+ * get on.
+ */
 static void pkt_queue(void)
 {
 	long i, n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -712,10 +738,14 @@ static void pkt_queue(void)
 	pthread_t threads[16];
 
 	CHECK(n > 0 && n <= (long)ARRAY_SIZE(threads));
+	sh("echo -1 >/proc/sys/kernel/sched_rt_runtime_us");
+	softirqs_run(SCHED_FIFO, 2);
 	for (i = 0; i < n; i++)
 		OK(pthread_create(&threads[i], NULL, flood, p));
 	for (i = 0; i < n; i++)
 		OK(pthread_join(threads[i], NULL));
+	softirqs_run(SCHED_OTHER, 0);
+	sh("echo 950000 >/proc/sys/kernel/sched_rt_runtime_us");
 }
 
 /* --- where it is found ------------------------------------------------------ */
