@@ -524,7 +524,7 @@ static int fault_part(struct whole *w, unsigned int part)
 static bool part_there(struct whole *w, unsigned int part)
 {
 	return mrsoft_demand_present(w->demand, w->at + part * CHILD_SIZE,
-				     PAGE_SIZE, true);
+				     PAGE_SIZE, true) > 0;
 }
 
 /* Where more is used than there may be tables for, parts go and come again. */

@@ -376,17 +376,18 @@ static u64 piece(const struct mrsoft_demand *demand, u64 offset, u64 length)
  * @write: they would be written
  *
  * Context: any.  Only a hint.
- * Return: true: each of the pages is there.
+ * Return: 1: each of the pages is there; 0: one is not; -EAGAIN: others of the
+ * region are being withdrawn, so that nobody may look.
  */
-bool mrsoft_demand_present(struct mrsoft_demand *demand, u64 offset,
-			   u64 length, bool write)
+int mrsoft_demand_present(struct mrsoft_demand *demand, u64 offset, u64 length,
+			  bool write)
 {
 	struct mrsoft_odp *odp;
 	bool present = true;
 	u64 n, at;
 
 	if (!mrsoft_odp_enter(&demand->region))
-		return false;
+		return -EAGAIN;
 	for (; present && length; offset += n, length -= n) {
 		n = piece(demand, offset, length);
 		at = offset;

@@ -41,8 +41,8 @@ mrsoft_demand_region(const struct mrsoft_demand *demand);
 void *mrsoft_demand_map(struct mrsoft_demand *demand, u64 offset, size_t *len,
 			bool write);
 void mrsoft_demand_unmap(struct mrsoft_demand *demand, void *addr);
-bool mrsoft_demand_present(struct mrsoft_demand *demand, u64 offset,
-			   u64 length, bool write);
+int mrsoft_demand_present(struct mrsoft_demand *demand, u64 offset, u64 length,
+			  bool write);
 /* Sleeps, for as long as the process's page fault does. */
 int mrsoft_demand_fault(struct mrsoft_demand *demand, u64 offset, u64 length,
 			unsigned int how);
@@ -81,10 +81,10 @@ static inline void mrsoft_demand_unmap(struct mrsoft_demand *demand,
 {
 }
 
-static inline bool mrsoft_demand_present(struct mrsoft_demand *demand,
-					 u64 offset, u64 length, bool write)
+static inline int mrsoft_demand_present(struct mrsoft_demand *demand,
+					u64 offset, u64 length, bool write)
 {
-	return false;
+	return 0;
 }
 
 static inline int mrsoft_demand_fault(struct mrsoft_demand *demand, u64 offset,

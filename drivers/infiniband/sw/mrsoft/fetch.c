@@ -81,6 +81,7 @@ static void prepare(struct mrsoft_qp *qp, struct mrsoft_send *send, u32 psn)
 	mrsoft_wqe_message(qp, &send->wqe, &send->msg);
 	send->msg.psn = psn;
 	send->msg.no_fault = false;
+	send->msg.unsure = 0;
 	/* local operations find all before them done */
 	send->early = send->msg.op->kind != MRSOFT_OP_LOCAL;
 }

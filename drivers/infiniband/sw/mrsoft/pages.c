@@ -811,13 +811,16 @@ bool mrsoft_pages_faultable(const struct mrsoft_pages *pages)
  * @length: bytes, inside the region
  * @write: they would be written
  *
- * Return: false: a fault is needed, or was a moment ago.  Context: any.
+ * Return: 1: they could; 0: a fault is needed, or was a moment ago; -EAGAIN: this
+ * cannot be said now, other pages of the region are on their way out.
+ * Context: any.
  */
-bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
-			  bool write)
+int mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
+			 bool write)
 {
-	return pages->kind != PAGES_ODP ||
-	       mrsoft_demand_present(pages->demand, offset, length, write);
+	if (pages->kind != PAGES_ODP)
+		return 1;
+	return mrsoft_demand_present(pages->demand, offset, length, write);
 }
 
 /**

@@ -81,8 +81,8 @@ void mrsoft_pages_unmap(struct mrsoft_pages *pages, void *addr);
  */
 unsigned int mrsoft_pages_users(const struct mrsoft_pages *pages);
 bool mrsoft_pages_faultable(const struct mrsoft_pages *pages);
-bool mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
-			  bool write);
+int mrsoft_pages_present(struct mrsoft_pages *pages, u64 offset, u64 length,
+			 bool write);
 int mrsoft_pages_fault(struct mrsoft_pages *pages, u64 offset, u64 length,
 		       unsigned int how);
 /* What came and went; NULL: they do not. */

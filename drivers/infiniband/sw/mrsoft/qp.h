@@ -114,6 +114,7 @@ struct mrsoft_swqe {
  * @copied: UD to a group: QPs of this host below that number have their copies
  * @fault: with MRSOFT_S_FAULT: what is not present
  * @no_fault: set by the path: it could not be had, so its absence is a refusal
+ * @unsure: how often it could not be said whose bytes are absent
  * @reason: why the last call did not answer MRSOFT_S_OK
  *
  * Lives with the requester.  Remembers a key and a range, never a span.
@@ -147,6 +148,7 @@ struct mrsoft_msg {
 	u32 copied;
 	struct mrsoft_fault fault;
 	bool no_fault;
+	u8 unsure;
 	enum mrsoft_reason reason;
 };
 

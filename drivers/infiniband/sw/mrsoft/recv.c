@@ -18,6 +18,9 @@ static struct mrsoft_rq *rq_of(struct mrsoft_qp *qp)
 	return qp->srq ? &qp->srq->rq : &qp->rq;
 }
 
+/* So often, before one is blamed without having been looked at. */
+#define MAX_UNSURE	16
+
 /**
  * mrsoft_msg_absent - a copy found a page that is not present
  * @qp: the responder
@@ -39,6 +42,16 @@ enum mrsoft_status mrsoft_msg_absent(struct mrsoft_qp *qp,
 				     const struct mrsoft_span *own, bool write,
 				     const struct mrsoft_span *peer)
 {
+	int seen = 1;
+
+	if (msg->no_fault && peer && peer->pages)
+		seen = mrsoft_pages_present(peer->pages, peer->offset,
+					    peer->length, !write);
+	/* the fault that comes first waits until they can be seen */
+	if (seen < 0 && msg->unsure < MAX_UNSURE) {
+		msg->unsure++;
+		msg->no_fault = false;
+	}
 	if (!msg->no_fault) {
 		mrsoft_fault_note(&msg->fault, own, write);
 		if (peer)
@@ -46,9 +59,7 @@ enum mrsoft_status mrsoft_msg_absent(struct mrsoft_qp *qp,
 		if (msg->fault.num)
 			return MRSOFT_S_FAULT;
 	}
-	if (peer && peer->pages &&
-	    !mrsoft_pages_present(peer->pages, peer->offset, peer->length,
-				  !write))
+	if (!seen)
 		status = MRSOFT_S_LOC_PROT;
 	return mrsoft_msg_refuse(qp, msg, status, MRSOFT_R_PAGE_ABSENT);
 }
