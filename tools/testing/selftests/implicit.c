@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "advise.h"
+#include "uverbs.h"
 
 #define ODP (MR_ALL | IBV_ACCESS_ON_DEMAND)
 #define PAGE 4096u
@@ -458,12 +458,12 @@ static void prefetch(const void *arg)
 	(void)arg;
 	world_new(&w, RC);
 	p = at_seam(PAGE, SIZE);
-	OK(advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.all->lkey, p, SIZE));
-	OK(advise_range(w.c->pd, PREFETCH, 0, w.all->lkey, p, SIZE));
-	OK(advise_range(w.c->pd, NO_FAULT, FLUSH, w.all->lkey, w.theirs, SIZE));
-	CHECK_EQ(advise_range(w.c->pd, PREFETCH, FLUSH, w.all->lkey,
+	OK(uv_advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.all->lkey, p, SIZE));
+	OK(uv_advise_range(w.c->pd, PREFETCH, 0, w.all->lkey, p, SIZE));
+	OK(uv_advise_range(w.c->pd, NO_FAULT, FLUSH, w.all->lkey, w.theirs, SIZE));
+	CHECK_EQ(uv_advise_range(w.c->pd, PREFETCH, FLUSH, w.all->lkey,
 			      (void *)(uintptr_t)PAGE, 8), EFAULT);
-	CHECK_EQ(advise_range(w.c->pd, PREFETCH, FLUSH, w.all->lkey,
+	CHECK_EQ(uv_advise_range(w.c->pd, PREFETCH, FLUSH, w.all->lkey,
 			      (void *)(1ull << 63), 8), EFAULT);
 	world_free(&w);
 }
@@ -557,7 +557,7 @@ static void churn_and_dereg(const void *arg)
 			CHECK_EQ(wc.status, IBV_WC_REM_ACCESS_ERR);
 			pair_again(&w.a, &w.b);
 		}
-		OK(advise_range(w.c->pd, PREFETCH_WRITE, 0, w.all->lkey, area,
+		OK(uv_advise_range(w.c->pd, PREFETCH_WRITE, 0, w.all->lkey, area,
 				4 * PART));
 		/* the last one is on its way */
 		OK(ibv_dereg_mr(w.all));

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "advise.h"
 #include "raw.h"
+#include "uverbs.h"
 
 #define ODP (MR_ALL | IBV_ACCESS_ON_DEMAND)
 #define PAGE 4096u
@@ -710,15 +710,15 @@ static void prefetch(const void *arg)
 	(void)arg;
 	world_new(&w, RC);
 	small_pages(&w);
-	OK(advise_range(w.c->pd, NO_FAULT, FLUSH, w.theirs.mr->lkey, w.theirs.p,
+	OK(uv_advise_range(w.c->pd, NO_FAULT, FLUSH, w.theirs.mr->lkey, w.theirs.p,
 			SIZE));
 	CHECK_EQ(populated(&w.theirs), 0);
-	OK(advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
+	OK(uv_advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
 			w.theirs.p + 100, 10 * PAGE));
 	CHECK_EQ(populated(&w.theirs), 11);
-	OK(advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
+	OK(uv_advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
 			w.theirs.p, SIZE));
-	OK(advise_range(w.c->pd, PREFETCH_WRITE, 0, w.mine.mr->lkey, w.mine.p,
+	OK(uv_advise_range(w.c->pd, PREFETCH_WRITE, 0, w.mine.mr->lkey, w.mine.p,
 			SIZE));
 	for (end = t_now() + t_patience(); populated(&w.mine) < SIZE / PAGE;)
 		CHECK(t_now() < end);
@@ -731,7 +731,7 @@ static void prefetch(const void *arg)
 	CHECK(!mprotect(w.mine.p, SIZE, PROT_READ));
 	CHECK(!mprotect(w.mine.p, SIZE, PROT_READ | PROT_WRITE));
 	memset(w.mine.p, 1, SIZE);
-	OK(advise_range(w.c->pd, NO_FAULT, FLUSH, w.mine.mr->lkey, w.mine.p,
+	OK(uv_advise_range(w.c->pd, NO_FAULT, FLUSH, w.mine.mr->lkey, w.mine.p,
 			SIZE));
 	works(&w, IBV_WR_RDMA_WRITE, 0, SIZE);
 	CHECK_EQ(faults_of(w.c), faults);
@@ -796,7 +796,7 @@ static void paging_statistics(const void *arg)
 	SHOWS(SIZE / PAGE, 0, 0);
 	CHECK(!madvise(w.theirs.p + PAGE, 10 * PAGE, MADV_DONTNEED));
 	SHOWS(SIZE / PAGE, 10, 0);
-	OK(advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
+	OK(uv_advise_range(w.c->pd, PREFETCH_WRITE, FLUSH, w.theirs.mr->lkey,
 			w.theirs.p, 4 * PAGE));
 	SHOWS(SIZE / PAGE, 10, 3);
 	OK(post(&w.a, &op));
@@ -828,8 +828,8 @@ static void bad_advice(const void *arg)
 	mw = ibv_alloc_mw(w.c->pd, IBV_MW_TYPE_1);
 	CHECK(mw);
 #define BAD(errno_, pd_, advice, lkey_, p_, len) do { \
-	CHECK_EQ(advise_range(pd_, advice, FLUSH, lkey_, p_, len), errno_); \
-	CHECK_EQ(advise_range(pd_, advice, 0, lkey_, p_, len), errno_); \
+	CHECK_EQ(uv_advise_range(pd_, advice, FLUSH, lkey_, p_, len), errno_); \
+	CHECK_EQ(uv_advise_range(pd_, advice, 0, lkey_, p_, len), errno_); \
 } while (0)
 	BAD(ENOENT, w.c->pd, PREFETCH, lkey ^ 1, p, PAGE);
 	BAD(ENOENT, w.c->pd, PREFETCH, 0, p, PAGE);
@@ -840,14 +840,14 @@ static void bad_advice(const void *arg)
 	BAD(EFAULT, w.c->pd, NO_FAULT, lkey, p + SIZE, 1);
 	BAD(EINVAL, w.c->pd, PREFETCH, pinned.mr->lkey, pinned.p, SIZE);
 	BAD(EOPNOTSUPP, w.c->pd, 77, lkey, p, PAGE);
-	CHECK_EQ(advise_range(w.c->pd, PREFETCH, 2, lkey, p, PAGE), EINVAL);
-	CHECK_EQ(advise_range(w.c->pd, PREFETCH, FLUSH | 4, lkey, p, PAGE),
+	CHECK_EQ(uv_advise_range(w.c->pd, PREFETCH, 2, lkey, p, PAGE), EINVAL);
+	CHECK_EQ(uv_advise_range(w.c->pd, PREFETCH, FLUSH | 4, lkey, p, PAGE),
 		 EINVAL);
 	/* one is enough, in whatever place */
 	sges[0] = (struct ibv_sge){ (uintptr_t)p, PAGE, lkey ^ 1 };
 	sges[1] = (struct ibv_sge){ (uintptr_t)p, PAGE, lkey };
-	CHECK_EQ(advise(w.c->pd, PREFETCH, FLUSH, sges, 2), ENOENT);
-	CHECK_EQ(advise(w.c->pd, PREFETCH, 0, sges, 2), ENOENT);
+	CHECK_EQ(uv_advise(w.c->pd, PREFETCH, FLUSH, sges, 2), ENOENT);
+	CHECK_EQ(uv_advise(w.c->pd, PREFETCH, 0, sges, 2), ENOENT);
 	CHECK_EQ(populated(&w.theirs), 0);
 	OK(ibv_dealloc_mw(mw));
 	OK(ibv_dealloc_pd(pd));
@@ -868,16 +868,16 @@ static void advice_in_vain(const void *arg)
 	p = w.theirs.p;
 	lkey = w.theirs.mr->lkey;
 	CHECK(!munmap(p, PAGE));
-	CHECK_EQ(advise_range(w.c->pd, PREFETCH, FLUSH, lkey, p, PAGE), EFAULT);
-	OK(advise_range(w.c->pd, PREFETCH, 0, lkey, p, PAGE));
+	CHECK_EQ(uv_advise_range(w.c->pd, PREFETCH, FLUSH, lkey, p, PAGE), EFAULT);
+	OK(uv_advise_range(w.c->pd, PREFETCH, 0, lkey, p, PAGE));
 	map_again(p, PAGE, PROT_READ | PROT_WRITE);
 
 	mr = ibv_reg_mr(w.c->pd, p, SIZE, IBV_ACCESS_ON_DEMAND);
 	CHECK(mr);
-	OK(advise_range(w.c->pd, PREFETCH, FLUSH, mr->lkey, p, PAGE));
+	OK(uv_advise_range(w.c->pd, PREFETCH, FLUSH, mr->lkey, p, PAGE));
 	BAD(EPERM, w.c->pd, PREFETCH_WRITE, mr->lkey, p, PAGE);
 	lkey = mr->lkey;
-	OK(advise_range(w.c->pd, PREFETCH, 0, lkey, p, SIZE));
+	OK(uv_advise_range(w.c->pd, PREFETCH, 0, lkey, p, SIZE));
 	OK(ibv_dereg_mr(mr));
 	BAD(ENOENT, w.c->pd, PREFETCH, lkey, p, PAGE);
 	world_free(&w);
@@ -999,7 +999,7 @@ static void dereg_and_churn(const void *arg)
 		op = op_of(&w, IBV_WR_RDMA_READ, 0, SIZE);
 		OK(post(&w.a, &op));
 		if (i % 2)
-			OK(advise_range(w.c->pd, PREFETCH_WRITE, 0,
+			OK(uv_advise_range(w.c->pd, PREFETCH_WRITE, 0,
 					w.theirs.mr->lkey, w.theirs.p, SIZE));
 		OK(ibv_dereg_mr(w.theirs.mr));
 		wc = NEXT_WC(w.a.scq);

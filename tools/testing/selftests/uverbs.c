@@ -162,6 +162,29 @@ int uv_rereg(const struct uv_mr *mr, unsigned int flags, struct ibv_pd *pd,
 	return rereg(&as, flags, pd, addr, len, iova, access);
 }
 
+int uv_advise(struct ibv_pd *pd, unsigned int advice, unsigned int flags,
+	      const struct ibv_sge *sges, unsigned int num)
+{
+	struct ib_uverbs_attr attrs[] = {
+		UV_OBJECT(UVERBS_ATTR_ADVISE_MR_PD_HANDLE, pd->handle),
+		UV_VALUE(UVERBS_ATTR_ADVISE_MR_ADVICE, 8, advice),
+		UV_VALUE(UVERBS_ATTR_ADVISE_MR_FLAGS, 4, flags),
+		UV_BYTES(UVERBS_ATTR_ADVISE_MR_SGE_LIST, sges,
+			 num * sizeof(*sges)),
+	};
+
+	return uv_method(pd->context, UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR,
+			 attrs, ARRAY_SIZE(attrs));
+}
+
+int uv_advise_range(struct ibv_pd *pd, unsigned int advice, unsigned int flags,
+		    uint32_t lkey, const void *p, size_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)p, len, lkey };
+
+	return uv_advise(pd, advice, flags, &sge, 1);
+}
+
 /* Asks for what each kernel that has the method refuses: no attribute at all. */
 bool uv_has_reg_mr(struct ibv_context *ibv)
 {

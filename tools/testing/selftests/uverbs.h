@@ -3,8 +3,8 @@
  * uverbs.h - methods of uverbs that librxe of the machine has no call for
  *
  * Registration by each way there is: the write command, the methods REG_MR (not on
- * every kernel), REG_DMABUF_MR and DM_MR_REG; device memory; QUERY_MR.  All return 0 or
- * an errno.
+ * every kernel), REG_DMABUF_MR and DM_MR_REG; device memory; QUERY_MR, ADVISE_MR.  All
+ * return 0 or an errno.
  */
 #ifndef MRSOFT_SELFTESTS_UVERBS_H
 #define MRSOFT_SELFTESTS_UVERBS_H
@@ -50,6 +50,15 @@ int uv_dereg(const struct uv_mr *mr);
 int uv_query(const struct uv_mr *mr, uint64_t *iova, uint64_t *len);
 int uv_rereg(const struct uv_mr *mr, unsigned int flags, struct ibv_pd *pd,
 	     const void *addr, uint64_t len, uint64_t iova, unsigned int access);
+/* ibv_advise_mr(3); @num may be 0. */
+int uv_advise(struct ibv_pd *pd, unsigned int advice, unsigned int flags,
+	      const struct ibv_sge *sges, unsigned int num);
+int uv_advise_range(struct ibv_pd *pd, unsigned int advice, unsigned int flags,
+		    uint32_t lkey, const void *p, size_t len);
+#define PREFETCH IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH
+#define PREFETCH_WRITE IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE
+#define NO_FAULT IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
+#define FLUSH IB_UVERBS_ADVISE_MR_FLAG_FLUSH
 /* False on kernels without the method REG_MR. */
 bool uv_has_reg_mr(struct ibv_context *ibv);
 
