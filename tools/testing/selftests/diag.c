@@ -11,7 +11,6 @@
 #include "lib.h"
 #include "told.h"
 
-#define TRACING "/sys/kernel/tracing/"
 #define SIZE (16 * KiB)
 #define BIND_ID 0xb1d	/* of post_bind() */
 
@@ -370,34 +369,13 @@ static void busy(const void *arg)
 
 /* --- trace points ----------------------------------------------------------- */
 
-static void tracing_set(const char *name, const char *value)
-{
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), TRACING "%s", name);
-	f = fopen(path, "w");
-	CHECK(f);
-	CHECK(fputs(value, f) >= 0);
-	CHECK(!fclose(f));
-}
-
 static void expect_trace(const char *words)
 {
-	FILE *f = fopen(TRACING "trace", "r");
-	char line[512];
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f)) {
-		if (strstr(line, words)) {
-			fclose(f);
-			return;
-		}
-	}
-	t_fail(__FILE__, __LINE__, "no trace line with '%s'", words);
+	if (!traced(words))
+		t_fail(__FILE__, __LINE__, "no trace line with '%s'", words);
 }
 
-static void traced(const void *arg)
+static void trace_points(const void *arg)
 {
 	char words[160];
 	struct ibv_mw *mw;
@@ -482,7 +460,7 @@ static const struct t_case cases[] = {
 	{ "last_256", last_256, NULL, 0 },
 	{ "mrs_lists", listed, NULL, 0 },
 	{ "busy_says_who", busy, NULL, 0 },
-	{ "traced", traced, NULL, 0 },
+	{ "traced", trace_points, NULL, 0 },
 	{ "reader", reader, NULL, 0 },
 	/* last: suites/diag.sh looks for it */
 	{ "gone_region", gone_region, NULL, 0 },

@@ -21,7 +21,6 @@
 #include "rules.h"
 #include "told.h"
 
-#define TRACING "/sys/kernel/tracing/"
 #define PAGE 4096u
 
 /* --- two QPs of the device, and a peer outside ------------------------------ */
@@ -757,29 +756,6 @@ struct row {
 	bool no_diary;	/* work that a QP in ERR gives back is no refusal */
 };
 
-static void tracing(const char *name, const char *value)
-{
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), TRACING "%s", name);
-	f = fopen(path, "w");
-	CHECK(f && fputs(value, f) >= 0 && !fclose(f));
-}
-
-static bool traced(const char *words)
-{
-	FILE *f = fopen(TRACING "trace", "r");
-	bool found = false;
-	char line[512];
-
-	CHECK(f);
-	while (!found && fgets(line, sizeof(line), f))
-		found = strstr(line, words);
-	fclose(f);
-	return found;
-}
-
 static unsigned long long last_entry(enum mrsoft_reason reason)
 {
 	unsigned long long seq = 0;
@@ -801,8 +777,8 @@ static void found(const void *arg)
 	struct counts before, now;
 	char words[32];
 
-	tracing("trace", "");
-	tracing("events/mrsoft/mrsoft_refuse/enable", "1");
+	tracing_set("trace", "");
+	tracing_set("events/mrsoft/mrsoft_refuse/enable", "1");
 	read_counts(&before);
 	row->provoke();
 	do {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * told.c - what the device tells of itself in debugfs
+ * told.c - what the device tells of itself in debugfs and tracefs
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib.h"
 #include "told.h"
+
+#define TRACING "/sys/kernel/tracing/"
 
 FILE *told_open(const char *name)
 {
@@ -101,9 +103,8 @@ bool told(const char *name, const char *start, char line[512])
 	return found;
 }
 
-bool told_of(const char *name, const char *words)
+static bool has_line(FILE *f, const char *words)
 {
-	FILE *f = told_open(name);
 	bool found = false;
 	char line[512];
 
@@ -111,4 +112,29 @@ bool told_of(const char *name, const char *words)
 		found = strstr(line, words);
 	fclose(f);
 	return found;
+}
+
+bool told_of(const char *name, const char *words)
+{
+	return has_line(told_open(name), words);
+}
+
+void tracing_set(const char *name, const char *value)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), TRACING "%s", name);
+	f = fopen(path, "w");
+	CHECK(f);
+	CHECK(fputs(value, f) >= 0);
+	CHECK(!fclose(f));
+}
+
+bool traced(const char *words)
+{
+	FILE *f = fopen(TRACING "trace", "r");
+
+	CHECK(f);
+	return has_line(f, words);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * told.h - what the device tells of itself in debugfs
+ * told.h - what the device tells of itself in debugfs and tracefs
  */
 #ifndef MRSOFT_SELFTESTS_TOLD_H
 #define MRSOFT_SELFTESTS_TOLD_H
@@ -55,5 +55,10 @@ bool mrs_find(unsigned int key, struct mrs_line *line);
 bool told(const char *name, const char *start, char line[512]);
 /* Is there a line with these words in file @name? */
 bool told_of(const char *name, const char *words);
+
+/* Write @value to file @name of tracefs. */
+void tracing_set(const char *name, const char *value);
+/* Is there a line with these words in the trace? */
+bool traced(const char *words);
 
 #endif /* MRSOFT_SELFTESTS_TOLD_H */
