@@ -49,23 +49,6 @@ static bool lossy(void)
 	return getenv("LOSSY");
 }
 
-static uint64_t sent_again(const char *device)
-{
-	unsigned long long n = 0;
-	char file[128];
-	FILE *f;
-
-	snprintf(file, sizeof(file),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/retransmits",
-		 device);
-	/* the core reads them once in a tick */
-	t_sleep(20);
-	f = fopen(file, "r");
-	CHECK(f && fscanf(f, "%llu", &n) == 1);
-	fclose(f);
-	return n;
-}
-
 static void say(int sock)
 {
 	CHECK_EQ(write(sock, "", 1), 1);
@@ -229,8 +212,8 @@ static void one_round(struct end *e, const struct buf *b,
 
 static void crowd(const void *arg)
 {
-	uint64_t here = sent_again(getenv("MRSOFT_DEV"));
-	uint64_t there = sent_again(ctx_second());
+	uint64_t here = t_counter(ctx_first(), "retransmits");
+	uint64_t there = t_counter(ctx_second(), "retransmits");
 	static bool seen[QPS * ROUNDS];
 	struct told mine = {}, theirs;
 	struct end e[QPS];
@@ -264,8 +247,8 @@ static void crowd(const void *arg)
 		end_free(&e[i]);
 	buf_free(&b);
 	ctx_close(c);
-	here = sent_again(getenv("MRSOFT_DEV")) - here;
-	there = sent_again(ctx_second()) - there;
+	here = t_counter(ctx_first(), "retransmits") - here;
+	there = t_counter(ctx_second(), "retransmits") - there;
 	t_note("%llu packets were sent again, %llu by the one that serves",
 	       (unsigned long long)here, (unsigned long long)there);
 	CHECK_EQ(there, 0);

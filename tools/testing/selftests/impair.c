@@ -74,18 +74,18 @@ static void survives(const void *arg)
 	struct world w;
 
 	world_new(&w, RC);
-	injected = counter("refused_injected");
+	injected = t_counter(ctx_first(), "refused_injected");
 	if (d->counter)
-		before = counter(d->counter);
+		before = t_counter(ctx_first(), d->counter);
 	rule_add(d->rule, (d->answer ? w.b : w.a).qp->qp_num);
 	DO(&w.a, .opcode = IBV_WR_RDMA_WRITE, .laddr = w.mine.p, .len = SIZE,
 	   .lkey = w.mine.mr->lkey, .raddr = (uintptr_t)w.theirs.p,
 	   .rkey = w.theirs.mr->rkey);
 	CHECK_EQ(filled(w.theirs.p, SIZE, 3), -1);
 	CHECK_EQ(rule_hits(1), d->hits);
-	CHECK_EQ(counter("refused_injected"), injected + d->hits);
+	CHECK_EQ(t_counter(ctx_first(), "refused_injected"), injected + d->hits);
 	if (d->counter)
-		CHECK(counter(d->counter) >= before + d->hits);
+		CHECK(t_counter(ctx_first(), d->counter) >= before + d->hits);
 	world_free(&w);
 }
 

@@ -296,12 +296,12 @@ static void rnr_once(const void *arg)
 
 	(void)arg;
 	world_new(&w);
-	before = counter("rnr_waits");
+	before = t_counter(ctx_first(), "rnr_waits");
 	rule_add("rnr qp=%u nth=3", w.b.qp->qp_num);
 	sends(&w, 5);
 	/* five, and one of them again */
 	expect_rule(1, 6, 1, "0");
-	CHECK_EQ(counter("rnr_waits"), before + 1);
+	CHECK_EQ(t_counter(ctx_first(), "rnr_waits"), before + 1);
 	expect_injected("SEND", w.b.qp->qp_num, getpid());
 	world_free(&w);
 }
@@ -375,11 +375,11 @@ static void nak_sequence(const void *arg)
 
 	(void)arg;
 	world_new(&w);
-	before = counter("retries");
+	before = t_counter(ctx_first(), "retries");
 	rule_add("nak qp=%u nth=2 code=sequence", w.b.qp->qp_num);
 	sends(&w, 4);
 	expect_rule(1, 5, 1, "0");
-	CHECK_EQ(counter("retries"), before + 1);
+	CHECK_EQ(t_counter(ctx_first(), "retries"), before + 1);
 	world_free(&w);
 }
 

@@ -146,18 +146,35 @@ int64_t t_status_kib(const char *field)
 
 void t_objects(char *text, size_t size)
 {
-	const char *name = getenv("MRSOFT_DEV");
 	char cmd[80];
 	FILE *f;
 
 	snprintf(cmd, sizeof(cmd), "exec rdma resource show %s 2>&1",
-		 name ? name : "mr0");
+		 ctx_first());
 	f = popen(cmd, "r");
 	if (!f || !fgets(text, size, f))
 		snprintf(text, size, "nothing");
 	if (f)
 		pclose(f);
 	text[strcspn(text, "\n")] = 0;
+}
+
+uint64_t t_counter(const char *device, const char *name)
+{
+	unsigned long long value;
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path),
+		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 device, name);
+	/* the core reads them at most every 10 ms, else an old value comes back */
+	t_sleep(30);
+	f = fopen(path, "r");
+	CHECK(f);
+	CHECK_EQ(fscanf(f, "%llu", &value), 1);
+	fclose(f);
+	return value;
 }
 
 /* Wait for a child; false if it had to be killed, and then if it would not die. */
@@ -283,6 +300,13 @@ int t_main(int argc, char **argv, const struct t_case *cases, size_t n)
 
 /* --- devices -------------------------------------------------------------- */
 
+const char *ctx_first(void)
+{
+	const char *name = getenv("MRSOFT_DEV");
+
+	return name ? name : "mr0";
+}
+
 const char *ctx_second(void)
 {
 	const char *name = getenv("MRSOFT_DEV2");
@@ -317,9 +341,7 @@ struct ctx *ctx_open(const char *name)
 	int i;
 
 	if (!name)
-		name = getenv("MRSOFT_DEV");
-	if (!name)
-		name = "mr0";
+		name = ctx_first();
 	CHECK(list && c);
 	for (i = 0; list[i]; i++) {
 		if (!strcmp(ibv_get_device_name(list[i]), name))

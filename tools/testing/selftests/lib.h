@@ -97,6 +97,9 @@ int64_t t_status_kib(const char *field);
 /* The objects of MRSOFT_DEV in the core's own words, one line. */
 void t_objects(char *text, size_t size);
 
+/* A counter of port 1 of @device, as it is now. */
+uint64_t t_counter(const char *device, const char *name);
+
 /* --- devices -------------------------------------------------------------- */
 
 /* The rest is for the addresses that its QPs are given; hop_limit 0: 64. */
@@ -112,6 +115,7 @@ struct ctx {
 
 /* Opens @name (NULL: MRSOFT_DEV), with a PD. */
 struct ctx *ctx_open(const char *name);
+const char *ctx_first(void);
 const char *ctx_second(void);
 void ctx_close(struct ctx *c);
 

@@ -60,25 +60,6 @@ static void net_free(struct net *n)
 	ctx_close(n->cb);
 }
 
-/* A counter of device @variable. */
-static uint64_t counter(const char *variable, const char *name)
-{
-	unsigned long long value = 0;
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
-		 getenv(variable), name);
-	/* read at most every 10 ms, else an old value comes back */
-	t_sleep(20);
-	f = fopen(path, "r");
-	CHECK(f);
-	CHECK(fscanf(f, "%llu", &value) == 1);
-	fclose(f);
-	return value;
-}
-
 static void send_message(struct net *n, enum ibv_wr_opcode opcode, uint32_t len,
 			 unsigned int seed)
 {
@@ -211,12 +192,12 @@ static void late(const void *arg)
 
 static void spoilt(const void *arg)
 {
-	uint64_t here = counter("MRSOFT_DEV", "refused_pkt_icrc");
-	uint64_t there = counter("MRSOFT_DEV2", "refused_pkt_icrc");
+	uint64_t here = t_counter(ctx_first(), "refused_pkt_icrc");
+	uint64_t there = t_counter(ctx_second(), "refused_pkt_icrc");
 
 	accident(arg, CABLE_SPOIL);
-	CHECK_EQ(counter("MRSOFT_DEV", "refused_pkt_icrc") - here +
-		 counter("MRSOFT_DEV2", "refused_pkt_icrc") - there, 1);
+	CHECK_EQ(t_counter(ctx_first(), "refused_pkt_icrc") - here +
+		 t_counter(ctx_second(), "refused_pkt_icrc") - there, 1);
 }
 
 /* Everything is lost from here on: gives up after all its tries, in time. */
@@ -358,8 +339,8 @@ static void no_loss(const void *arg)
 	unsigned int pairs = t_slow() > 3 ? 4 : 16, i, j, rounds = t_rounds(20);
 	struct conf conf = conf_of(RC);
 	struct end *a = calloc(pairs, sizeof(*a)), *b = calloc(pairs, sizeof(*b));
-	uint64_t here = counter("MRSOFT_DEV", "retransmits");
-	uint64_t there = counter("MRSOFT_DEV2", "retransmits");
+	uint64_t here = t_counter(ctx_first(), "retransmits");
+	uint64_t there = t_counter(ctx_second(), "retransmits");
 	struct net n;
 
 	(void)arg;
@@ -387,8 +368,8 @@ static void no_loss(const void *arg)
 			EXPECT_WC(a[i].scq, j, IBV_WC_SUCCESS);
 		pair_free(&a[i], &b[i]);
 	}
-	CHECK_EQ(counter("MRSOFT_DEV", "retransmits"), here);
-	CHECK_EQ(counter("MRSOFT_DEV2", "retransmits"), there);
+	CHECK_EQ(t_counter(ctx_first(), "retransmits"), here);
+	CHECK_EQ(t_counter(ctx_second(), "retransmits"), there);
 	net_free(&n);
 }
 

@@ -685,20 +685,7 @@ static unsigned int populated(const struct buf *b)
 
 static uint64_t faults_of(struct ctx *c)
 {
-	unsigned long long n;
-	char path[200];
-	FILE *f;
-
-	/* the core shows figures that are up to 10 ms old */
-	t_sleep(30);
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/page_faults",
-		 ibv_get_device_name(c->ibv->device));
-	f = fopen(path, "r");
-	CHECK(f);
-	CHECK_EQ(fscanf(f, "%llu", &n), 1);
-	fclose(f);
-	return n;
+	return t_counter(ibv_get_device_name(c->ibv->device), "page_faults");
 }
 
 /* ibv_advise_mr(3), B117: what was prefetched needs no fault any more. */

@@ -506,13 +506,12 @@ static const char *const reasons[] = {
 static int open_count(enum mrsoft_reason reason)
 {
 	static int fds[ARRAY_SIZE(reasons)];
-	const char *dev = getenv("MRSOFT_DEV");
 	char path[128];
 
 	if (!fds[reason]) {
 		snprintf(path, sizeof(path),
 			 "/sys/class/infiniband/%s/ports/1/hw_counters/refused_%s",
-			 dev ? dev : "mr0", reasons[reason]);
+			 ctx_first(), reasons[reason]);
 		fds[reason] = open(path, O_RDONLY | O_CLOEXEC);
 		CHECK(fds[reason] > 0);
 	}

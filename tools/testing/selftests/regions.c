@@ -279,14 +279,13 @@ static void memlock(const void *arg)
 /* Bytes of a region's table, as rdma resource tells them. */
 static unsigned long long table_of(uint32_t key)
 {
-	const char *dev = getenv("MRSOFT_DEV");
 	unsigned long long bytes = 0;
 	char words[64], line[512], *at;
 	bool found = false;
 	FILE *f;
 
 	snprintf(line, sizeof(line), "exec rdma -dd resource show mr dev %s",
-		 dev ? dev : "mr0");
+		 ctx_first());
 	snprintf(words, sizeof(words), "drv_key %#x ", key);
 	f = popen(line, "r");
 	CHECK(f);

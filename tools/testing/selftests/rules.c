@@ -15,13 +15,6 @@ struct rule_line {
 	char left[24];
 };
 
-static const char *device(void)
-{
-	const char *dev = getenv("MRSOFT_DEV");
-
-	return dev ? dev : "mr0";
-}
-
 int rule_write(const char *text, size_t n)
 {
 	char path[256];
@@ -29,7 +22,7 @@ int rule_write(const char *text, size_t n)
 	int fd, err;
 
 	snprintf(path, sizeof(path), "/sys/kernel/debug/mrsoft/%s/inject",
-		 device());
+		 ctx_first());
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	CHECK(fd >= 0);
 	ret = write(fd, text, n);
@@ -130,22 +123,4 @@ void expect_injected(const char *op, unsigned int qp, pid_t pid)
 	if (!found)
 		t_fail(__FILE__, __LINE__, "no %s of QP %u, process %d in the diary",
 		       op, qp, pid);
-}
-
-unsigned long long counter(const char *name)
-{
-	unsigned long long value;
-	char path[256];
-	FILE *f;
-
-	/* the core reads them anew in each tick of at most 10 ms */
-	t_sleep(25);
-	snprintf(path, sizeof(path),
-		 "/sys/class/infiniband/%s/ports/1/hw_counters/%s", device(),
-		 name);
-	f = fopen(path, "r");
-	CHECK(f);
-	CHECK_EQ(fscanf(f, "%llu", &value), 1);
-	fclose(f);
-	return value;
 }

@@ -23,7 +23,5 @@ void expect_rule(unsigned int place, unsigned long long seen,
 		 unsigned long long hits, const char *left);
 /* The diary has it: @qp 0: of no QP, but of process @pid. */
 void expect_injected(const char *op, unsigned int qp, pid_t pid);
-/* hw_counters/refused_injected, and another by its name */
-unsigned long long counter(const char *name);
 
 #endif /* MRSOFT_SELFTESTS_RULES_H */

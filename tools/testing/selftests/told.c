@@ -12,12 +12,11 @@
 
 FILE *told_open(const char *name)
 {
-	const char *dev = getenv("MRSOFT_DEV");
 	char path[256];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/sys/kernel/debug/mrsoft/%s/%s",
-		 dev ? dev : "mr0", name);
+		 ctx_first(), name);
 	f = fopen(path, "r");
 	if (!f)
 		t_fail(__FILE__, __LINE__, "cannot open %s", path);
