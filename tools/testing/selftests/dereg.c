@@ -12,35 +12,17 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "lib.h"
+#include "world.h"
 
 #define SIZE (64 * KiB)
-
-/* A pair and two regions: @mine at a, @theirs at b. */
-struct world {
-	struct ctx *c;
-	struct end a, b;
-	struct buf mine, theirs;
-};
 
 static void world_new(struct world *w)
 {
 	struct conf conf = conf_of(RC);
 
-	w->c = ctx_open(NULL);
-	pair_new(w->c, &conf, &w->a, &w->b);
-	w->mine = buf_new(w->c->pd, SIZE, MR_ALL);
-	w->theirs = buf_new(w->c->pd, SIZE, MR_ALL);
+	world_open(w, &conf, SIZE);
 	fill(w->mine.p, SIZE, 1);
 	fill(w->theirs.p, SIZE, 2);
-}
-
-static void world_free(struct world *w)
-{
-	pair_free(&w->a, &w->b);
-	buf_free(&w->mine);
-	buf_free(&w->theirs);
-	ctx_close(w->c);
 }
 
 /* WRITE and READ through @rkey at @addr both work. */

@@ -8,34 +8,17 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "lib.h"
 #include "told.h"
+#include "world.h"
 
 #define SIZE (16 * KiB)
 #define BIND_ID 0xb1d	/* of post_bind() */
-
-struct world {
-	struct ctx *c;
-	struct end a, b;
-	struct buf mine, theirs;
-};
 
 static void world_new(struct world *w, enum ibv_qp_type type)
 {
 	struct conf conf = conf_of(type);
 
-	w->c = ctx_open(NULL);
-	pair_new(w->c, &conf, &w->a, &w->b);
-	w->mine = buf_new(w->c->pd, SIZE, MR_ALL);
-	w->theirs = buf_new(w->c->pd, SIZE, MR_ALL);
-}
-
-static void world_free(struct world *w)
-{
-	pair_free(&w->a, &w->b);
-	buf_free(&w->mine);
-	buf_free(&w->theirs);
-	ctx_close(w->c);
+	world_open(w, &conf, SIZE);
 }
 
 static struct op write_to(struct world *w, uint32_t rkey)

@@ -9,17 +9,11 @@
  */
 #include <pthread.h>
 
-#include "lib.h"
 #include "rules.h"
+#include "world.h"
 
 #define SIZE (64 * KiB)
 #define NUM 200
-
-struct world {
-	struct ctx *c;
-	struct end a, b;
-	struct buf mine, theirs;
-};
 
 static void world_new(struct world *w, enum ibv_qp_type type)
 {
@@ -28,21 +22,15 @@ static void world_new(struct world *w, enum ibv_qp_type type)
 	conf.cap.max_recv_wr = NUM;
 	/* 67 ms: a busy machine answers within it, and a loss shows soon */
 	conf.timeout = 14;
-	w->c = ctx_open(NULL);
-	pair_new(w->c, &conf, &w->a, &w->b);
-	w->mine = buf_new(w->c->pd, SIZE, MR_ALL);
-	w->theirs = buf_new(w->c->pd, SIZE, MR_ALL);
+	world_open(w, &conf, SIZE);
 	fill(w->mine.p, SIZE, 3);
 	rules_clear();
 }
 
-static void world_free(struct world *w)
+static void world_end(struct world *w)
 {
 	rules_clear();
-	pair_free(&w->a, &w->b);
-	buf_free(&w->mine);
-	buf_free(&w->theirs);
-	ctx_close(w->c);
+	world_free(w);
 }
 
 /* Each packet of a WRITE of some, or of its answer: the message survives. */
@@ -86,7 +74,7 @@ static void survives(const void *arg)
 	CHECK_EQ(t_counter(ctx_first(), "refused_injected"), injected + d->hits);
 	if (d->counter)
 		CHECK(t_counter(ctx_first(), d->counter) >= before + d->hits);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* All is lost: retry_cnt is 3, IBA 9.7.6.1.3. */
@@ -104,7 +92,7 @@ static void all_lost(const void *arg)
 	/* once, and three times again */
 	expect_rule(1, 4, 4, "-");
 	expect_state(&w.b, IBV_QPS_RTS);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* Datagrams with a number each; @got gets those that came, in their order. */
@@ -144,7 +132,7 @@ static void expect_datagrams(const char *rule, const char *want)
 		got[i] = '0' + numbers[i];
 	if (strcmp(got, want))
 		t_fail(__FILE__, __LINE__, "%s: %s, not %s", rule, got, want);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* Exactly the one that is named, and nobody sends it again. */
@@ -176,7 +164,7 @@ static void twice(const void *arg)
 	/* six receives: 0 1 1 2 3 4, and for 5 there is none */
 	CHECK_EQ(datagrams(&w, 6, got), 6);
 	CHECK(!memcmp(got, "\0\1\1\2\3\4", 6));
-	world_free(&w);
+	world_end(&w);
 }
 
 /* The same seed: the same packets, on other QPs and another day. */
@@ -193,7 +181,7 @@ static void deterministic(const void *arg)
 			 i < 2 ? 42 : 43);
 		n[i] = datagrams(&w, NUM, got[i]);
 		CHECK_EQ(n[i] + rule_hits(1), NUM);
-		world_free(&w);
+		world_end(&w);
 	}
 	CHECK_EQ(n[1], n[0]);
 	CHECK(!memcmp(got[0], got[1], n[0]));
@@ -238,7 +226,7 @@ static void come_and_go(const void *arg)
 		OK(post(&w.a, &op));
 		OK(post(&w.b, &op));
 		t_sleep(i % 4);
-		world_free(&w);
+		world_end(&w);
 	}
 	*(volatile bool *)&stop = true;
 	pthread_join(thread, NULL);

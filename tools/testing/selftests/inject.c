@@ -9,11 +9,25 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "lib.h"
 #include "rules.h"
 #include "told.h"
+#include "world.h"
 
 #define SIZE (16 * KiB)
+
+static void world_new(struct world *w)
+{
+	struct conf conf = conf_of(RC);
+
+	world_open(w, &conf, SIZE);
+	rules_clear();
+}
+
+static void world_end(struct world *w)
+{
+	rules_clear();
+	world_free(w);
+}
 
 /* --- regions -------------------------------------------------------------- */
 
@@ -79,65 +93,46 @@ static void fail_reg_every(const void *arg)
 /* A region whose change is refused is as it was. */
 static void fail_rereg(const void *arg)
 {
-	struct conf conf = conf_of(RC);
-	struct ctx *c = ctx_open(NULL);
-	struct buf from, to;
-	struct end a, b;
+	struct world w;
 
 	(void)arg;
-	pair_new(c, &conf, &a, &b);
-	from = buf_new(c->pd, SIZE, MR_ALL);
-	to = buf_new(c->pd, SIZE, MR_ALL);
-	rules_clear();
-	rule_add("fail rereg key=%#x errno=EAGAIN", to.mr->lkey);
-	CHECK_EQ(rereg(to.mr, REREG_TRANS, NULL, to.p, SIZE / 2,
-		       (uintptr_t)to.p, 0), EAGAIN);
+	world_new(&w);
+	rule_add("fail rereg key=%#x errno=EAGAIN", w.theirs.mr->lkey);
+	CHECK_EQ(rereg(w.theirs.mr, REREG_TRANS, NULL, w.theirs.p, SIZE / 2,
+		       (uintptr_t)w.theirs.p, 0), EAGAIN);
 	/* its second half would be gone */
-	DO(&a, .opcode = IBV_WR_RDMA_WRITE, .laddr = from.p,
-	   .lkey = from.mr->lkey, .len = 100,
-	   .raddr = (uintptr_t)to.p + SIZE - 100, .rkey = to.mr->rkey);
-	OK(rereg(to.mr, REREG_TRANS, NULL, to.p, SIZE / 2, (uintptr_t)to.p, 0));
-	rules_clear();
-	pair_free(&a, &b);
-	buf_free(&from);
-	buf_free(&to);
-	ctx_close(c);
+	DO(&w.a, .opcode = IBV_WR_RDMA_WRITE, .laddr = w.mine.p,
+	   .lkey = w.mine.mr->lkey, .len = 100,
+	   .raddr = (uintptr_t)w.theirs.p + SIZE - 100, .rkey = w.theirs.mr->rkey);
+	OK(rereg(w.theirs.mr, REREG_TRANS, NULL, w.theirs.p, SIZE / 2,
+		 (uintptr_t)w.theirs.p, 0));
+	world_end(&w);
 }
 
 /* Of one region; nothing has changed, as after EBUSY for a window's sake. */
 static void fail_dereg(const void *arg)
 {
-	struct conf conf = conf_of(RC);
-	struct ctx *c = ctx_open(NULL);
-	struct buf from, to;
-	struct end a, b;
+	struct world w;
 
 	(void)arg;
-	pair_new(c, &conf, &a, &b);
-	from = buf_new(c->pd, SIZE, MR_ALL);
-	to = buf_new(c->pd, SIZE, MR_ALL);
-	rules_clear();
-	rule_add("fail dereg key=%#x", to.mr->lkey);
-	OK(ibv_dereg_mr(from.mr));
-	from.mr = reg(c, from.p);
-	CHECK(from.mr);
-	CHECK_EQ(ibv_dereg_mr(to.mr), EBUSY);
+	world_new(&w);
+	rule_add("fail dereg key=%#x", w.theirs.mr->lkey);
+	OK(ibv_dereg_mr(w.mine.mr));
+	w.mine.mr = reg(w.c, w.mine.p);
+	CHECK(w.mine.mr);
+	CHECK_EQ(ibv_dereg_mr(w.theirs.mr), EBUSY);
 	expect_injected("fail-dereg", 0, getpid());
-	fill(from.p, SIZE, 7);
-	DO(&a, .opcode = IBV_WR_RDMA_WRITE, .laddr = from.p,
-	   .lkey = from.mr->lkey, .len = SIZE,
-	   .raddr = (uintptr_t)to.p, .rkey = to.mr->rkey);
-	CHECK_EQ(filled(to.p, SIZE, 7), -1);
-	CHECK_EQ(ibv_dealloc_pd(c->pd), EBUSY);
+	fill(w.mine.p, SIZE, 7);
+	DO(&w.a, .opcode = IBV_WR_RDMA_WRITE, .laddr = w.mine.p,
+	   .lkey = w.mine.mr->lkey, .len = SIZE,
+	   .raddr = (uintptr_t)w.theirs.p, .rkey = w.theirs.mr->rkey);
+	CHECK_EQ(filled(w.theirs.p, SIZE, 7), -1);
+	CHECK_EQ(ibv_dealloc_pd(w.c->pd), EBUSY);
 	/* once only */
-	OK(ibv_dereg_mr(to.mr));
-	to.mr = NULL;
+	OK(ibv_dereg_mr(w.theirs.mr));
+	w.theirs.mr = NULL;
 	expect_rule(1, 2, 1, "0");
-	rules_clear();
-	pair_free(&a, &b);
-	buf_free(&from);
-	buf_free(&to);
-	ctx_close(c);
+	world_end(&w);
 }
 
 static void child_with_regions(bool dies)
@@ -235,32 +230,6 @@ static void hold_ends(const void *arg)
 
 /* --- requests ------------------------------------------------------------- */
 
-struct world {
-	struct ctx *c;
-	struct end a, b;
-	struct buf mine, theirs;
-};
-
-static void world_new(struct world *w)
-{
-	struct conf conf = conf_of(RC);
-
-	w->c = ctx_open(NULL);
-	pair_new(w->c, &conf, &w->a, &w->b);
-	w->mine = buf_new(w->c->pd, SIZE, MR_ALL);
-	w->theirs = buf_new(w->c->pd, SIZE, MR_ALL);
-	rules_clear();
-}
-
-static void world_free(struct world *w)
-{
-	rules_clear();
-	pair_free(&w->a, &w->b);
-	buf_free(&w->mine);
-	buf_free(&w->theirs);
-	ctx_close(w->c);
-}
-
 static struct op send_of(struct world *w, uint64_t id)
 {
 	return (struct op){
@@ -303,7 +272,7 @@ static void rnr_once(const void *arg)
 	expect_rule(1, 6, 1, "0");
 	CHECK_EQ(t_counter(ctx_first(), "rnr_waits"), before + 1);
 	expect_injected("SEND", w.b.qp->qp_num, getpid());
-	world_free(&w);
+	world_end(&w);
 }
 
 /* rnr_retry is 3: the fourth RNR NAK is one too many, IBA 9.7.5.2.8. */
@@ -324,7 +293,7 @@ static void rnr_exceeded(const void *arg)
 	/* the responder has done nothing wrong, and has its receive WQE */
 	expect_state(&w.b, IBV_QPS_RTS);
 	EXPECT_EMPTY(w.b.rcq, 5);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* IBA 9.7.5.2.4 to 9.7.5.2.6: what each NAK becomes, at both ends. */
@@ -364,7 +333,7 @@ static void nak_ends(const void *arg)
 	expect_state(&w.b, IBV_QPS_ERR);
 	expect_rule(1, 3, 1, "0");
 	expect_injected("SEND", w.b.qp->qp_num, getpid());
-	world_free(&w);
+	world_end(&w);
 }
 
 /* Nothing is lost: the requester sends it again, IBA 9.7.5.2.1. */
@@ -380,7 +349,7 @@ static void nak_sequence(const void *arg)
 	sends(&w, 4);
 	expect_rule(1, 5, 1, "0");
 	CHECK_EQ(t_counter(ctx_first(), "retries"), before + 1);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* Without a request: the owner is told, what is posted is flushed. */
@@ -403,7 +372,7 @@ static void error_now(const void *arg)
 	/* it is in the error state already */
 	n = sprintf(text, "error qp=%u", w.b.qp->qp_num);
 	CHECK_EQ(rule_write(text, n), EINVAL);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* The peer of a QP that broke hears nothing more. */
@@ -423,7 +392,7 @@ static void error_nth(const void *arg)
 	EXPECT_WC(w.b.rcq, 1, IBV_WC_WR_FLUSH_ERR);
 	EXPECT_EVENT(w.c, IBV_EVENT_QP_FATAL, w.b.qp);
 	expect_state(&w.b, IBV_QPS_ERR);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* The third completion of a's QP has no room: IBA 10.8.2, 11.6.3.1. */
@@ -446,7 +415,7 @@ static void cq_overflow(const void *arg)
 	EXPECT_WC(w.b.rcq, 2, IBV_WC_SUCCESS);
 	CHECK(!wait_wc(w.a.scq, &wc, 10));
 	expect_injected("overflow", w.a.qp->qp_num, 0);
-	world_free(&w);
+	world_end(&w);
 }
 
 /* --- the file ------------------------------------------------------------- */

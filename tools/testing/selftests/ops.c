@@ -7,37 +7,15 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "lib.h"
+#include "world.h"
 
 #define SIZE (2 * MiB)
-
-struct world {
-	struct ctx *c;
-	struct end a, b;
-	struct buf mine, theirs;
-};
-
-static void world_with(struct world *w, const struct conf *conf)
-{
-	w->c = ctx_open(NULL);
-	pair_new(w->c, conf, &w->a, &w->b);
-	w->mine = buf_new(w->c->pd, SIZE, MR_ALL);
-	w->theirs = buf_new(w->c->pd, SIZE, MR_ALL);
-}
 
 static void world_new(struct world *w, enum ibv_qp_type type)
 {
 	struct conf conf = conf_of(type);
 
-	world_with(w, &conf);
-}
-
-static void world_free(struct world *w)
-{
-	pair_free(&w->a, &w->b);
-	buf_free(&w->mine);
-	buf_free(&w->theirs);
-	ctx_close(w->c);
+	world_open(w, &conf, SIZE);
 }
 
 static struct op op_of(struct world *w, enum ibv_wr_opcode opcode,
@@ -265,7 +243,7 @@ static void many_pieces(const void *arg)
 	CHECK(n <= 64);
 	conf.cap.max_send_sge = conf.cap.max_recv_sge = n;
 	ctx_close(w.c);
-	world_with(&w, &conf);
+	world_open(&w, &conf, SIZE);
 	fill(w.mine.p, SIZE, 2);
 	fill(w.theirs.p, SIZE, 3);
 	expect = malloc(SIZE);
@@ -334,7 +312,7 @@ static void inline_data(const void *arg)
 	struct op op;
 
 	conf.cap.max_inline_data = 200;
-	world_with(&w, &conf);
+	world_open(&w, &conf, SIZE);
 	OK(ibv_query_qp(w.a.qp, &attr, 0, &init));
 	max = init.cap.max_inline_data;
 	CHECK(max >= 200);
@@ -395,7 +373,7 @@ static void longest(const void *arg)
 	struct op op;
 
 	(void)arg;
-	world_with(&w, &conf);
+	world_open(&w, &conf, SIZE);
 	op = op_of(&w, IBV_WR_RDMA_WRITE, 0x80000001u);
 	FAIL_WITH(&w.a, IBV_WC_LOC_LEN_ERR, MRSOFT_R_MSG_TOO_LONG,
 		  .opcode = IBV_WR_RDMA_WRITE, .laddr = w.mine.p,
@@ -493,7 +471,7 @@ static void signal_all(const void *arg)
 
 	(void)arg;
 	conf.sig_all = 1;
-	world_with(&w, &conf);
+	world_open(&w, &conf, SIZE);
 	op = op_of(&w, IBV_WR_RDMA_WRITE, 64);
 	op.quiet = true;
 	do_op(&w, &op);
@@ -541,7 +519,7 @@ static void queue_full(const void *arg)
 	conf.min_rnr = 12;
 	conf.cap.max_send_wr = 5;
 	conf.cap.max_recv_wr = 6;
-	world_with(&w, &conf);
+	world_open(&w, &conf, SIZE);
 	OK(ibv_query_qp(w.a.qp, &attr, 0, &init));
 	op = op_of(&w, IBV_WR_SEND, 0);
 	/* the first waits for a receive, and the slot is taken until then */
@@ -704,7 +682,7 @@ static void cq_resize(const void *arg)
 
 	(void)arg;
 	conf.cqe = 31;
-	world_with(&w, &conf);
+	world_open(&w, &conf, SIZE);
 	for (i = 0; i < 20; i++)
 		DO(&w.a, .opcode = IBV_WR_RDMA_WRITE, .quiet = true,
 		   .wr_id = sent);

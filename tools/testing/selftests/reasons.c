@@ -20,21 +20,17 @@
 #include "raw.h"
 #include "rules.h"
 #include "told.h"
+#include "world.h"
 
 #define PAGE 4096u
 
 /* --- two QPs of the device, and a peer outside ------------------------------ */
 
-static struct ctx *c;
-static struct end a, b;
-static struct buf mine, theirs;
+static struct world w;
 
 static void pair(const struct conf *conf)
 {
-	c = ctx_open(NULL);
-	pair_new(c, conf, &a, &b);
-	mine = buf_new(c->pd, SIZE, MR_ALL);
-	theirs = buf_new(c->pd, SIZE, MR_ALL);
+	world_open(&w, conf, SIZE);
 }
 
 static void rc_pair(void)
@@ -54,9 +50,9 @@ static void ud_pair(void)
 static struct op op_of(enum ibv_wr_opcode opcode)
 {
 	return (struct op){
-		.opcode = opcode, .wr_id = 1, .laddr = mine.p, .len = 8,
-		.lkey = mine.mr->lkey, .raddr = (uintptr_t)theirs.p,
-		.rkey = theirs.mr->rkey, .compare = 1,
+		.opcode = opcode, .wr_id = 1, .laddr = w.mine.p, .len = 8,
+		.lkey = w.mine.mr->lkey, .raddr = (uintptr_t)w.theirs.p,
+		.rkey = w.theirs.mr->rkey, .compare = 1,
 	};
 }
 
@@ -73,12 +69,12 @@ static void refused_key(enum ibv_wr_opcode opcode, uint32_t rkey,
 	struct op op = op_of(opcode);
 
 	op.rkey = rkey;
-	refused(&a, &op, IBV_WC_REM_ACCESS_ERR, reason);
+	refused(&w.a, &op, IBV_WC_REM_ACCESS_ERR, reason);
 }
 
 static struct ibv_mr *region(struct ibv_pd *pd, int access)
 {
-	struct ibv_mr *mr = ibv_reg_mr(pd, theirs.p, SIZE, access);
+	struct ibv_mr *mr = ibv_reg_mr(pd, w.theirs.p, SIZE, access);
 
 	CHECK(mr);
 	return mr;
@@ -86,7 +82,7 @@ static struct ibv_mr *region(struct ibv_pd *pd, int access)
 
 static struct ibv_mw *window(void)
 {
-	struct ibv_mw *mw = ibv_alloc_mw(c->pd, IBV_MW_TYPE_2);
+	struct ibv_mw *mw = ibv_alloc_mw(w.c->pd, IBV_MW_TYPE_2);
 
 	CHECK(mw);
 	return mw;
@@ -98,8 +94,8 @@ static void bind_ends(struct ibv_mw *mw, uint32_t rkey, struct ibv_mr *mr,
 {
 	struct ibv_wc wc;
 
-	OK(post_bind(&b, mw, rkey, mr, theirs.p, PAGE, access));
-	wc = NEXT_WC(b.scq);
+	OK(post_bind(&w.b, mw, rkey, mr, w.theirs.p, PAGE, access));
+	wc = NEXT_WC(w.b.scq);
 	CHECK_EQ(wc.status, status);
 	CHECK_EQ(wc.vendor_err, reason);
 }
@@ -108,7 +104,7 @@ static void bind_ok(struct ibv_mw *mw)
 {
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
 
-	bind_ends(mw, rkey, theirs.mr, IBV_ACCESS_REMOTE_READ, IBV_WC_SUCCESS,
+	bind_ends(mw, rkey, w.theirs.mr, IBV_ACCESS_REMOTE_READ, IBV_WC_SUCCESS,
 		  MRSOFT_R_NONE);
 	mw->rkey = rkey;
 }
@@ -143,8 +139,8 @@ static void key_stale(void)
 	uint32_t rkey;
 
 	rc_pair();
-	rkey = theirs.mr->rkey;
-	OK(ibv_dereg_mr(theirs.mr));
+	rkey = w.theirs.mr->rkey;
+	OK(ibv_dereg_mr(w.theirs.mr));
 	refused_key(IBV_WR_RDMA_WRITE, rkey, MRSOFT_R_KEY_STALE);
 }
 
@@ -155,7 +151,7 @@ static void key_invalid(void)
 	rc_pair();
 	mw = window();
 	bind_ok(mw);
-	DO(&b, .opcode = IBV_WR_LOCAL_INV, .rkey = mw->rkey);
+	DO(&w.b, .opcode = IBV_WR_LOCAL_INV, .rkey = mw->rkey);
 	refused_key(IBV_WR_RDMA_READ, mw->rkey, MRSOFT_R_KEY_INVALID);
 }
 
@@ -169,9 +165,9 @@ static void key_kind(void)
 	mw = window();
 	bind_ok(mw);
 	op = op_of(IBV_WR_SEND);
-	op.laddr = theirs.p;
+	op.laddr = w.theirs.p;
 	op.lkey = mw->rkey;
-	refused(&b, &op, IBV_WC_LOC_PROT_ERR, MRSOFT_R_KEY_KIND);
+	refused(&w.b, &op, IBV_WC_LOC_PROT_ERR, MRSOFT_R_KEY_KIND);
 }
 
 static void wrong_pd(void)
@@ -179,7 +175,7 @@ static void wrong_pd(void)
 	struct ibv_pd *pd;
 
 	rc_pair();
-	pd = ibv_alloc_pd(c->ibv);
+	pd = ibv_alloc_pd(w.c->ibv);
 	CHECK(pd);
 	refused_key(IBV_WR_RDMA_WRITE, region(pd, MR_ALL)->rkey,
 		    MRSOFT_R_WRONG_PD);
@@ -196,7 +192,7 @@ static void wrong_qp(void)
 	rc_pair();
 	mw = window();
 	bind_ok(mw);
-	pair_new(c, &conf, &x, &y);
+	pair_new(w.c, &conf, &x, &y);
 	op = op_of(IBV_WR_RDMA_READ);
 	op.rkey = mw->rkey;
 	refused(&x, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_WRONG_QP);
@@ -209,7 +205,7 @@ static void outside(void)
 	rc_pair();
 	op = op_of(IBV_WR_RDMA_WRITE);
 	op.raddr += SIZE - 7;
-	refused(&a, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_OUTSIDE);
+	refused(&w.a, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_OUTSIDE);
 }
 
 static void no_local_write(void)
@@ -218,16 +214,16 @@ static void no_local_write(void)
 
 	rc_pair();
 	op = op_of(IBV_WR_RDMA_READ);
-	op.laddr = theirs.p;
-	op.lkey = region(c->pd, IBV_ACCESS_REMOTE_READ)->lkey;
-	refused(&a, &op, IBV_WC_LOC_PROT_ERR, MRSOFT_R_NO_LOCAL_WRITE);
+	op.laddr = w.theirs.p;
+	op.lkey = region(w.c->pd, IBV_ACCESS_REMOTE_READ)->lkey;
+	refused(&w.a, &op, IBV_WC_LOC_PROT_ERR, MRSOFT_R_NO_LOCAL_WRITE);
 }
 
 static void without(enum ibv_wr_opcode opcode, int right,
 		    enum mrsoft_reason reason)
 {
 	rc_pair();
-	refused_key(opcode, region(c->pd, MR_ALL & ~right)->rkey, reason);
+	refused_key(opcode, region(w.c->pd, MR_ALL & ~right)->rkey, reason);
 }
 
 static void no_remote_read(void)
@@ -256,22 +252,22 @@ static struct ring *raw_ring(void (*one)(void *arg))
 static void one_send(void *arg)
 {
 	(void)arg;
-	OK(post_recv(&b, 7, theirs.p, 8, theirs.mr->lkey));
-	DO(&a, .opcode = IBV_WR_SEND, .laddr = mine.p, .len = 8,
-	   .lkey = mine.mr->lkey);
-	EXPECT_WC(b.rcq, 7, IBV_WC_SUCCESS);
+	OK(post_recv(&w.b, 7, w.theirs.p, 8, w.theirs.mr->lkey));
+	DO(&w.a, .opcode = IBV_WR_SEND, .laddr = w.mine.p, .len = 8,
+	   .lkey = w.mine.mr->lkey);
+	EXPECT_WC(w.b.rcq, 7, IBV_WC_SUCCESS);
 }
 
 static void refused_flush(enum ibv_wc_status status, enum mrsoft_reason reason,
 			  uint8_t level)
 {
 	struct flush f = {
-		.wr_id = 1, .addr = (uintptr_t)theirs.p, .length = 8,
-		.rkey = theirs.mr->rkey, .type = FLUSH_GLOBAL, .level = level,
+		.wr_id = 1, .addr = (uintptr_t)w.theirs.p, .length = 8,
+		.rkey = w.theirs.mr->rkey, .type = FLUSH_GLOBAL, .level = level,
 	};
 
-	post_flush(&a, raw_ring(one_send), &f);
-	EXPECT_WC_WHY(a.scq, 1, status, reason);
+	post_flush(&w.a, raw_ring(one_send), &f);
+	EXPECT_WC_WHY(w.a.scq, 1, status, reason);
 }
 
 /* the region has not the right; where the kernel knows of it, its QP has */
@@ -291,12 +287,12 @@ static void page_absent(void)
 	struct op op;
 
 	rc_pair();
-	gone = buf_new(c->pd, SIZE, MR_ALL | IBV_ACCESS_ON_DEMAND);
+	gone = buf_new(w.c->pd, SIZE, MR_ALL | IBV_ACCESS_ON_DEMAND);
 	CHECK(!munmap(gone.p + PAGE, PAGE));
 	op = op_of(IBV_WR_RDMA_WRITE);
 	op.raddr = (uintptr_t)gone.p + PAGE;
 	op.rkey = gone.mr->rkey;
-	refused(&a, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_PAGE_ABSENT);
+	refused(&w.a, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_PAGE_ABSENT);
 }
 
 static void misaligned(void)
@@ -305,14 +301,14 @@ static void misaligned(void)
 
 	conf.ex = true;
 	pair(&conf);
-	ibv_wr_start(a.qpx);
-	a.qpx->wr_id = 1;
-	a.qpx->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_atomic_fetch_add(a.qpx, theirs.mr->rkey,
-				(uintptr_t)theirs.p + 4, 1);
-	ibv_wr_set_sge(a.qpx, mine.mr->lkey, (uintptr_t)mine.p, 8);
-	OK(ibv_wr_complete(a.qpx));
-	EXPECT_WC_WHY(a.scq, 1, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_MISALIGNED);
+	ibv_wr_start(w.a.qpx);
+	w.a.qpx->wr_id = 1;
+	w.a.qpx->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_fetch_add(w.a.qpx, w.theirs.mr->rkey,
+				(uintptr_t)w.theirs.p + 4, 1);
+	ibv_wr_set_sge(w.a.qpx, w.mine.mr->lkey, (uintptr_t)w.mine.p, 8);
+	OK(ibv_wr_complete(w.a.qpx));
+	EXPECT_WC_WHY(w.a.scq, 1, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_MISALIGNED);
 }
 
 /* --- windows ---------------------------------------------------------------- */
@@ -320,7 +316,7 @@ static void misaligned(void)
 static void no_mw_bind(void)
 {
 	rc_pair();
-	bind_refused(region(c->pd, REMOTE_ALL), IBV_ACCESS_REMOTE_READ,
+	bind_refused(region(w.c->pd, REMOTE_ALL), IBV_ACCESS_REMOTE_READ,
 		     MRSOFT_R_NO_MW_BIND);
 }
 
@@ -330,9 +326,9 @@ static void mw_type(void)
 	struct ibv_mw *mw;
 
 	rc_pair();
-	mw = ibv_alloc_mw(c->pd, IBV_MW_TYPE_1);
+	mw = ibv_alloc_mw(w.c->pd, IBV_MW_TYPE_1);
 	CHECK(mw);
-	bind_ends(mw, ibv_inc_rkey(mw->rkey), theirs.mr,
+	bind_ends(mw, ibv_inc_rkey(mw->rkey), w.theirs.mr,
 		  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED,
 		  IBV_WC_MW_BIND_ERR, MRSOFT_R_MW_TYPE);
 }
@@ -344,14 +340,14 @@ static void mw_bound(void)
 	rc_pair();
 	mw = window();
 	bind_ok(mw);
-	bind_ends(mw, ibv_inc_rkey(mw->rkey), theirs.mr, IBV_ACCESS_REMOTE_READ,
+	bind_ends(mw, ibv_inc_rkey(mw->rkey), w.theirs.mr, IBV_ACCESS_REMOTE_READ,
 		  IBV_WC_MW_BIND_ERR, MRSOFT_R_MW_BOUND);
 }
 
 static void mw_rights(void)
 {
 	rc_pair();
-	bind_refused(region(c->pd, IBV_ACCESS_MW_BIND), IBV_ACCESS_REMOTE_WRITE,
+	bind_refused(region(w.c->pd, IBV_ACCESS_MW_BIND), IBV_ACCESS_REMOTE_WRITE,
 		     MRSOFT_R_MW_RIGHTS);
 }
 
@@ -359,7 +355,7 @@ static void mr_busy(void)
 {
 	rc_pair();
 	bind_ok(window());
-	CHECK_EQ(ibv_dereg_mr(theirs.mr), EBUSY);
+	CHECK_EQ(ibv_dereg_mr(w.theirs.mr), EBUSY);
 }
 
 /* --- work requests ---------------------------------------------------------- */
@@ -386,8 +382,8 @@ static void msg_too_long(void)
 
 	ud_pair();
 	op = op_of(IBV_WR_SEND);
-	op.len = (128u << c->mtu) + 1;
-	refused(&a, &op, IBV_WC_LOC_LEN_ERR, MRSOFT_R_MSG_TOO_LONG);
+	op.len = (128u << w.c->mtu) + 1;
+	refused(&w.a, &op, IBV_WC_LOC_LEN_ERR, MRSOFT_R_MSG_TOO_LONG);
 }
 
 static void recv_too_short(void)
@@ -396,9 +392,9 @@ static void recv_too_short(void)
 
 	rc_pair();
 	op = op_of(IBV_WR_SEND);
-	OK(post_recv(&b, 2, theirs.p, 7, theirs.mr->lkey));
-	refused(&a, &op, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_RECV_TOO_SHORT);
-	EXPECT_WC_WHY(b.rcq, 2, IBV_WC_LOC_LEN_ERR, MRSOFT_R_RECV_TOO_SHORT);
+	OK(post_recv(&w.b, 2, w.theirs.p, 7, w.theirs.mr->lkey));
+	refused(&w.a, &op, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_RECV_TOO_SHORT);
+	EXPECT_WC_WHY(w.b.rcq, 2, IBV_WC_LOC_LEN_ERR, MRSOFT_R_RECV_TOO_SHORT);
 }
 
 /* The sender of a datagram is never told. */
@@ -408,8 +404,8 @@ static void no_recv(void)
 
 	ud_pair();
 	op = op_of(IBV_WR_SEND);
-	OK(post(&a, &op));
-	EXPECT_WC(a.scq, 1, IBV_WC_SUCCESS);
+	OK(post(&w.a, &op));
+	EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
 }
 
 /* its address handle is gone when the QP comes to it */
@@ -420,8 +416,8 @@ static void ah(void)
 
 	pair(&conf);
 	op = op_of(IBV_WR_SEND);
-	OK(ibv_destroy_ah(a.ah));
-	refused(&a, &op, IBV_WC_LOC_QP_OP_ERR, MRSOFT_R_AH);
+	OK(ibv_destroy_ah(w.a.ah));
+	refused(&w.a, &op, IBV_WC_LOC_QP_OP_ERR, MRSOFT_R_AH);
 }
 
 static void cq_overflow(void)
@@ -434,9 +430,9 @@ static void cq_overflow(void)
 	pair(&conf);
 	op = op_of(IBV_WR_RDMA_WRITE);
 	/* the core may have given more than was asked for */
-	for (i = 0; i <= a.scq->cqe; i++)
-		OK(post(&a, &op));
-	EXPECT_EVENT(c, IBV_EVENT_CQ_ERR, a.scq);
+	for (i = 0; i <= w.a.scq->cqe; i++)
+		OK(post(&w.a, &op));
+	EXPECT_EVENT(w.c, IBV_EVENT_CQ_ERR, w.a.scq);
 }
 
 static void flushed(void)
@@ -444,9 +440,9 @@ static void flushed(void)
 	struct op op;
 
 	rc_pair();
-	OK(end_to(&a, IBV_QPS_ERR));
+	OK(end_to(&w.a, IBV_QPS_ERR));
 	op = op_of(IBV_WR_RDMA_WRITE);
-	refused(&a, &op, IBV_WC_WR_FLUSH_ERR, MRSOFT_R_FLUSHED);
+	refused(&w.a, &op, IBV_WC_WR_FLUSH_ERR, MRSOFT_R_FLUSHED);
 }
 
 /* --- connections ------------------------------------------------------------ */
@@ -459,7 +455,7 @@ static void qp_access(void)
 	conf.access &= ~IBV_ACCESS_REMOTE_WRITE;
 	pair(&conf);
 	op = op_of(IBV_WR_RDMA_WRITE);
-	refused(&a, &op, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_QP_ACCESS);
+	refused(&w.a, &op, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_QP_ACCESS);
 }
 
 static void sh(const char *command)
@@ -479,15 +475,15 @@ static void no_path(void)
 	struct op op;
 
 	ud_pair();
-	to.grh.sgid_index = c->gid_index;
+	to.grh.sgid_index = w.c->gid_index;
 	sh("ip route add 198.51.100.7/32 via 10.78.0.2 dev pk0");
-	OK(ibv_destroy_ah(a.ah));
-	a.ah = ibv_create_ah(c->pd, &to);
-	CHECK(a.ah);
+	OK(ibv_destroy_ah(w.a.ah));
+	w.a.ah = ibv_create_ah(w.c->pd, &to);
+	CHECK(w.a.ah);
 	sh("ip route del 198.51.100.7/32");
 	op = op_of(IBV_WR_SEND);
-	OK(post(&a, &op));
-	EXPECT_WC(a.scq, 1, IBV_WC_SUCCESS);
+	OK(post(&w.a, &op));
+	EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
 }
 
 static void no_peer(void)
@@ -495,10 +491,10 @@ static void no_peer(void)
 	struct op op;
 
 	ud_pair();
-	a.peer_qpn = 0x777777;
+	w.a.peer_qpn = 0x777777;
 	op = op_of(IBV_WR_SEND);
-	OK(post(&a, &op));
-	EXPECT_WC(a.scq, 1, IBV_WC_SUCCESS);
+	OK(post(&w.a, &op));
+	EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
 }
 
 static void peer_state(void)
@@ -523,10 +519,10 @@ static void qkey(void)
 	struct op op;
 
 	ud_pair();
-	OK(ibv_modify_qp(b.qp, &attr, IBV_QP_QKEY));
+	OK(ibv_modify_qp(w.b.qp, &attr, IBV_QP_QKEY));
 	op = op_of(IBV_WR_SEND);
-	OK(post(&a, &op));
-	EXPECT_WC(a.scq, 1, IBV_WC_SUCCESS);
+	OK(post(&w.a, &op));
+	EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
 }
 
 static void rnr_exceeded(void)
@@ -538,7 +534,7 @@ static void rnr_exceeded(void)
 	conf.min_rnr = 1;
 	pair(&conf);
 	op = op_of(IBV_WR_SEND);
-	refused(&a, &op, IBV_WC_RNR_RETRY_EXC_ERR, MRSOFT_R_RNR_EXCEEDED);
+	refused(&w.a, &op, IBV_WC_RNR_RETRY_EXC_ERR, MRSOFT_R_RNR_EXCEEDED);
 }
 
 /* a peer that hears and does not answer */
@@ -565,7 +561,7 @@ static void read_depth(void)
 	conf.dest_rd_atomic = 0;
 	pair(&conf);
 	op = op_of(IBV_WR_RDMA_READ);
-	refused(&a, &op, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_READ_DEPTH);
+	refused(&w.a, &op, IBV_WC_REM_INV_REQ_ERR, MRSOFT_R_READ_DEPTH);
 }
 
 static void port_down(void)
@@ -575,8 +571,8 @@ static void port_down(void)
 	ud_pair();
 	op = op_of(IBV_WR_SEND);
 	sh("ip link set pk0 down");
-	OK(post(&a, &op));
-	EXPECT_WC(a.scq, 1, IBV_WC_SUCCESS);
+	OK(post(&w.a, &op));
+	EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
 }
 
 /* The peer says no; why is not in a NAK. */
@@ -598,9 +594,9 @@ static void injected(void)
 	struct op op;
 
 	rc_pair();
-	rule_add("nak qp=%u code=access\n", b.qp->qp_num);
+	rule_add("nak qp=%u code=access\n", w.b.qp->qp_num);
 	op = op_of(IBV_WR_RDMA_WRITE);
-	refused(&a, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_INJECTED);
+	refused(&w.a, &op, IBV_WC_REM_ACCESS_ERR, MRSOFT_R_INJECTED);
 	rules_clear();
 }
 
