@@ -9,13 +9,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "paging.h"
 #include "uverbs.h"
 
-#define ODP (MR_ALL | IBV_ACCESS_ON_DEMAND)
-#define PAGE 4096u
 #define SIZE (1 * MiB)
 /* The region has its tables in parts of this size; a test of their seams. */
 #define PART (4 * MiB)
@@ -28,21 +26,12 @@ struct world {
 	uint8_t *mine, *theirs;
 };
 
-static bool offered(struct ctx *c)
-{
-	struct ibv_device_attr_ex attr;
-
-	OK(ibv_query_device_ex(c->ibv, NULL, &attr));
-	return attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT;
-}
-
 static void world_new(struct world *w, enum ibv_qp_type type)
 {
 	struct conf conf = conf_of(type);
 
 	*w = (struct world){ .c = ctx_open(NULL) };
-	if (!offered(w->c))
-		t_skip("a kernel without on-demand paging");
+	need_odp(w->c, IBV_ODP_SUPPORT_IMPLICIT);
 	pair_new(w->c, &conf, &w->a, &w->b);
 	w->all = ibv_reg_mr(w->c->pd, NULL, SIZE_MAX, ODP);
 	CHECK(w->all);
@@ -89,15 +78,13 @@ static struct op op_of(struct world *w, enum ibv_wr_opcode opcode,
 	};
 }
 
-/* See DONE() in odp.c. */
 static void works(struct world *w, enum ibv_wr_opcode opcode,
 		  const void *local, const void *remote, uint32_t len)
 {
 	struct op op = op_of(w, opcode, local, remote, len);
 
 	OK(post(&w->a, &op));
-	EXPECT_WC(w->a.scq, 1, IBV_WC_SUCCESS);
-	syscall(SYS_getppid);
+	DONE(w->a.scq, 1);
 }
 
 static void fails(struct world *w, enum ibv_wr_opcode opcode,
@@ -185,7 +172,7 @@ static void write_read(const void *arg)
 		madvise(w.mine, SIZE, MADV_DONTNEED);
 		/* the first page behind the seam */
 		CHECK(!munmap(seam + 3000, PAGE));
-		map_at(seam + 3000, PAGE, PROT_READ | PROT_WRITE, MAP_FIXED);
+		map_again(seam + 3000, PAGE, PROT_READ | PROT_WRITE);
 		works(&w, WRITE, w.mine + 5, seam, sizes[i]);
 		fill(w.mine + 5, sizes[i], i);
 		works(&w, WRITE, w.mine + 5, seam, sizes[i]);
@@ -220,7 +207,7 @@ static void send_recv(const void *arg)
 		OK(post(&w.a, &op));
 		EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
 		wc = NEXT_WC(w.b.rcq);
-		syscall(SYS_getppid);
+		look_again();
 		CHECK_EQ(wc.status, IBV_WC_SUCCESS);
 		CHECK_EQ(wc.byte_len, len + grh);
 		CHECK_EQ(filled(to + grh, len, i), -1);
@@ -245,7 +232,7 @@ static void atomics(const void *arg)
 		CHECK(!madvise(w.mine, PAGE, MADV_DONTNEED));
 		OK(post(&w.a, &op));
 		EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
-		syscall(SYS_getppid);
+		look_again();
 		CHECK_EQ(*old, 5 * i);
 		CHECK_EQ(*word, 5 * i + 5);
 	}
@@ -329,7 +316,7 @@ static void absent(const void *arg)
 	fails(&w, WRITE, w.mine, hole, SIZE, IBV_WC_REM_ACCESS_ERR, ABSENT);
 	fails(&w, READ, hole + 6 * PAGE - 1, w.theirs, 1, IBV_WC_LOC_PROT_ERR,
 	      ABSENT);
-	map_at(hole + 5 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_FIXED);
+	map_again(hole + 5 * PAGE, PAGE, PROT_READ | PROT_WRITE);
 	fill(w.mine, SIZE, 9);
 	works(&w, WRITE, w.mine, hole, SIZE);
 	CHECK_EQ(filled(hole, SIZE, 9), -1);
@@ -405,7 +392,7 @@ static void window(const void *arg)
 	op.rkey = rkey;
 	OK(post(&w.a, &op));
 	EXPECT_WC(w.a.scq, 1, IBV_WC_SUCCESS);
-	syscall(SYS_getppid);
+	look_again();
 	CHECK_EQ(filled(w.theirs + PAGE, 2 * PAGE, 5), -1);
 	op.raddr--;
 	OK(post(&w.a, &op));
@@ -470,61 +457,32 @@ static void prefetch(const void *arg)
 
 /* --- churn ------------------------------------------------------------------ */
 
-struct churn {
-	pthread_t thread;
-	uint8_t *p;
-	size_t len;
-	volatile bool stop;
-	unsigned long rounds;
-};
-
 /* B19: children come and go, by all that empties them. */
-static void *churning(void *arg)
+static void take(struct churn *c, size_t at)
 {
-	struct churn *c = arg;
-	unsigned int seed = 1;
+	size_t len = c->len - at;
 	pid_t pid;
 
-	while (!c->stop) {
-		size_t at = rand_r(&seed) % (c->len / PAGE) * PAGE;
-		size_t len = c->len - at;
-
-		switch (c->rounds++ % 4) {
-		case 0:
-			CHECK(!madvise(c->p, c->len, MADV_DONTNEED));
+	switch (c->rounds % 4) {
+	case 0:
+		CHECK(!madvise(c->p, c->len, MADV_DONTNEED));
+		break;
+	case 1:
+		map_again(c->p + at, len, PROT_READ | PROT_WRITE);
+		break;
+	case 2:
+		CHECK(!munmap(c->p + at, len));
+		map_again(c->p + at, len, PROT_READ | PROT_WRITE);
+		break;
+	default:
+		if ((c->rounds + 1) % 16)
 			break;
-		case 1:
-			map_at(c->p + at, len, PROT_READ | PROT_WRITE,
-			       MAP_FIXED);
-			break;
-		case 2:
-			CHECK(!munmap(c->p + at, len));
-			map_at(c->p + at, len, PROT_READ | PROT_WRITE,
-			       MAP_FIXED);
-			break;
-		default:
-			if (c->rounds % 16)
-				break;
-			pid = fork();
-			CHECK(pid >= 0);
-			if (!pid)
-				_exit(0);
-			CHECK_EQ(waitpid(pid, NULL, 0), pid);
-		}
+		pid = fork();
+		CHECK(pid >= 0);
+		if (!pid)
+			_exit(0);
+		CHECK_EQ(waitpid(pid, NULL, 0), pid);
 	}
-	return NULL;
-}
-
-static void churn_start(struct churn *c, uint8_t *p, size_t len)
-{
-	*c = (struct churn){ .p = p, .len = len };
-	CHECK(!pthread_create(&c->thread, NULL, churning, c));
-}
-
-static void churn_stop(struct churn *c)
-{
-	c->stop = true;
-	CHECK(!pthread_join(c->thread, NULL));
 }
 
 /* As in odp.c, and each round ends with dereg, which returns. */
@@ -539,7 +497,7 @@ static void churn_and_dereg(const void *arg)
 
 	(void)arg;
 	world_new(&w, RC);
-	churn_start(&churn, area, 4 * PART);
+	churn_start(&churn, area, 4 * PART, take);
 	for (i = 0; i < t_rounds(30); i++) {
 		for (k = 0; k < 8; k++, all++) {
 			op = op_of(&w, k & 1 ? READ : WRITE, w.mine,
@@ -701,8 +659,7 @@ static void killed(const void *arg)
 	pid_t pid;
 
 	(void)arg;
-	if (!offered(ctx_open(NULL)))
-		t_skip("a kernel without on-demand paging");
+	need_odp(ctx_open(NULL), IBV_ODP_SUPPORT_IMPLICIT);
 	for (i = 0; i < t_rounds(15); i++) {
 		pid = fork();
 		CHECK(pid >= 0);
@@ -713,7 +670,7 @@ static void killed(const void *arg)
 			struct op op;
 
 			world_new(&w, RC);
-			churn_start(&churn, w.theirs, SIZE);
+			churn_start(&churn, w.theirs, SIZE, take);
 			for (;;) {
 				op = op_of(&w, READ, w.mine, w.theirs, SIZE);
 				OK(post(&w.a, &op));

@@ -10,13 +10,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "lib.h"
+#include "paging.h"
 
-#define ODP (MR_ALL | IBV_ACCESS_ON_DEMAND)
-#define PAGE 4096u
 #define SIZE (512 * KiB)
 
 struct world {
@@ -29,12 +26,9 @@ struct world {
 static void world_new(struct world *w, bool implicit)
 {
 	struct conf conf = conf_of(RC);
-	struct ibv_device_attr_ex attr;
 
 	*w = (struct world){ .c = ctx_open(NULL) };
-	OK(ibv_query_device_ex(w->c->ibv, NULL, &attr));
-	if (!(attr.odp_caps.general_caps & IBV_ODP_SUPPORT))
-		t_skip("a kernel without on-demand paging");
+	need_odp(w->c, IBV_ODP_SUPPORT);
 	pair_new(w->c, &conf, &w->a, &w->b);
 	w->mine = pages(SIZE);
 	w->theirs = pages(SIZE);
@@ -67,24 +61,23 @@ static struct ibv_wc move(const struct world *w, enum ibv_wr_opcode opcode, size
 
 	OK(post((struct end *)&w->a, &op));
 	wc = NEXT_WC(w->a.scq);
-	/* see DONE() in odp.c */
-	syscall(SYS_getppid);
+	look_again();
 	return wc;
 }
 
-struct churn {
+struct disturbance {
 	pthread_t thread;
 	const struct world *w;
-	void (*turn)(const struct churn *c, unsigned long round);
+	void (*turn)(const struct disturbance *c, unsigned long round);
 	int fd;
 	pthread_mutex_t turns;
 	volatile bool stop, quiet;
 	volatile unsigned long rounds;
 };
 
-static void *churning(void *arg)
+static void *disturbing(void *arg)
 {
-	struct churn *c = arg;
+	struct disturbance *c = arg;
 
 	while (!c->stop) {
 		pthread_mutex_lock(&c->turns);
@@ -96,14 +89,14 @@ static void *churning(void *arg)
 	return NULL;
 }
 
-static void churn_start(struct churn *c, const struct world *w)
+static void disturb(struct disturbance *c, const struct world *w)
 {
 	c->w = w;
 	pthread_mutex_init(&c->turns, NULL);
-	CHECK(!pthread_create(&c->thread, NULL, churning, c));
+	CHECK(!pthread_create(&c->thread, NULL, disturbing, c));
 }
 
-static void churn_stop(struct churn *c)
+static void disturb_no_more(struct disturbance *c)
 {
 	c->stop = true;
 	CHECK(!pthread_join(c->thread, NULL));
@@ -113,7 +106,7 @@ static void churn_stop(struct churn *c)
  * Changes come while a message is on its way, not while the CPU looks: what User
  * Mode Linux shows a thread while another one changes its page tables is old.
  */
-static struct ibv_wc move_in_churn(struct churn *c, enum ibv_wr_opcode opcode,
+static struct ibv_wc move_in_churn(struct disturbance *c, enum ibv_wr_opcode opcode,
 				   size_t len)
 {
 	struct ibv_wc wc;
@@ -124,12 +117,12 @@ static struct ibv_wc move_in_churn(struct churn *c, enum ibv_wr_opcode opcode,
 	/* the end of a turn */
 	pthread_mutex_lock(&c->turns);
 	pthread_mutex_unlock(&c->turns);
-	syscall(SYS_getppid);
+	look_again();
 	return wc;
 }
 
 /* fork(2): pages are shared until somebody writes, and the parent's stays its. */
-static void turn_fork(const struct churn *c, unsigned long round)
+static void turn_fork(const struct disturbance *c, unsigned long round)
 {
 	const struct world *w = c->w;
 	pid_t pid = fork();
@@ -144,20 +137,20 @@ static void turn_fork(const struct churn *c, unsigned long round)
 }
 
 /* The suite has turned swap on. */
-static void turn_page_out(const struct churn *c, unsigned long round)
+static void turn_page_out(const struct disturbance *c, unsigned long round)
 {
 	madvise(round % 2 ? c->w->mine : c->w->theirs, SIZE, MADV_PAGEOUT);
 }
 
 /* mremap(2) there and back would be a hole: pages move by compaction alone. */
-static void turn_compact(const struct churn *c, unsigned long round)
+static void turn_compact(const struct disturbance *c, unsigned long round)
 {
 	(void)round;
 	CHECK_EQ(write(c->fd, "1", 1), 1);
 }
 
 /* Neighbours go, and what shares a table with these pages. */
-static void turn_neighbours(const struct churn *c, unsigned long round)
+static void turn_neighbours(const struct disturbance *c, unsigned long round)
 {
 	uint8_t *p = pages(4 * PAGE);
 
@@ -168,7 +161,7 @@ static void turn_neighbours(const struct churn *c, unsigned long round)
 }
 
 struct kind {
-	void (*turn)(const struct churn *c, unsigned long round);
+	void (*turn)(const struct disturbance *c, unsigned long round);
 	bool implicit;
 	/* what it writes to, if it is offered */
 	const char *file;
@@ -177,7 +170,7 @@ struct kind {
 static void data_right(const void *arg)
 {
 	const struct kind *kind = arg;
-	struct churn churn = { .turn = kind->turn, .fd = -1 };
+	struct disturbance churn = { .turn = kind->turn, .fd = -1 };
 	unsigned int i;
 	uint64_t limit;
 	struct world w;
@@ -189,7 +182,7 @@ static void data_right(const void *arg)
 	}
 	world_new(&w, kind->implicit);
 	churn.quiet = true;
-	churn_start(&churn, &w);
+	disturb(&churn, &w);
 	limit = t_now() + 3 * t_patience();
 	for (i = 0; i < t_rounds(t_wire() ? 12 : 60) || churn.rounds < 10; i++) {
 		CHECK(t_now() < limit);
@@ -202,7 +195,7 @@ static void data_right(const void *arg)
 			 IBV_WC_SUCCESS);
 		CHECK_EQ(filled(w.mine, SIZE, i + 1000), -1);
 	}
-	churn_stop(&churn);
+	disturb_no_more(&churn);
 	t_note("%u rounds, %lu changes", i, churn.rounds);
 	if (churn.fd >= 0)
 		close(churn.fd);
@@ -210,7 +203,7 @@ static void data_right(const void *arg)
 }
 
 /* ftruncate(2): the second half of the file goes, and comes back empty. */
-static void turn_truncate(const struct churn *c, unsigned long round)
+static void turn_truncate(const struct disturbance *c, unsigned long round)
 {
 	CHECK(!ftruncate(c->fd, round % 2 ? SIZE : SIZE / 2));
 }
@@ -218,7 +211,7 @@ static void turn_truncate(const struct churn *c, unsigned long round)
 static void truncated(const void *arg)
 {
 	const bool *implicit = arg;
-	struct churn churn = { .turn = turn_truncate };
+	struct disturbance churn = { .turn = turn_truncate };
 	unsigned int i, good = 0;
 	uint8_t *copy = malloc(SIZE);
 	struct ibv_wc wc;
@@ -232,7 +225,7 @@ static void truncated(const void *arg)
 	CHECK(!ftruncate(churn.fd, SIZE));
 	CHECK(mmap(w.theirs, SIZE, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_FIXED, churn.fd, 0) == w.theirs);
-	churn_start(&churn, &w);
+	disturb(&churn, &w);
 	limit = t_now() + 3 * t_patience();
 	for (i = 0; i < t_rounds(t_wire() ? 12 : 60) || churn.rounds < 10; i++) {
 		CHECK(t_now() < limit);
@@ -252,7 +245,7 @@ static void truncated(const void *arg)
 		CHECK_EQ(wc.status, IBV_WC_REM_ACCESS_ERR);
 		pair_again(&w.a, &w.b);
 	}
-	churn_stop(&churn);
+	disturb_no_more(&churn);
 	t_note("%u of %u whole messages, %lu changes", good, i, churn.rounds);
 	CHECK(!ftruncate(churn.fd, SIZE));
 	fill(w.mine, SIZE, 7);

@@ -9,14 +9,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "paging.h"
 #include "raw.h"
 #include "uverbs.h"
 
-#define ODP (MR_ALL | IBV_ACCESS_ON_DEMAND)
-#define PAGE 4096u
 #define SIZE (1 * MiB)
 
 /* Both ends of a QP pair, and unpopulated memory of both. */
@@ -26,20 +24,11 @@ struct world {
 	struct buf mine, theirs;
 };
 
-static void need_odp(struct ctx *c)
-{
-	struct ibv_device_attr_ex attr;
-
-	OK(ibv_query_device_ex(c->ibv, NULL, &attr));
-	if (!(attr.odp_caps.general_caps & IBV_ODP_SUPPORT))
-		t_skip("a kernel without on-demand paging");
-}
-
 static void world_conf(struct world *w, const struct conf *conf, size_t size)
 {
 	if (!w->c)
 		w->c = ctx_open(NULL);
-	need_odp(w->c);
+	need_odp(w->c, IBV_ODP_SUPPORT);
 	pair_new(w->c, conf, &w->a, &w->b);
 	w->mine = buf_new(w->c->pd, size, ODP);
 	w->theirs = buf_new(w->c->pd, size, ODP);
@@ -71,16 +60,6 @@ static struct op op_of(struct world *w, enum ibv_wr_opcode opcode, size_t at,
 		.rkey = w->theirs.mr->rkey,
 	};
 }
-
-/*
- * A successful completion.  User Mode Linux shows a process what another CPU did to
- * its page tables at its next system call, not at once: a worker that faulted a
- * page in may have been that CPU.
- */
-#define DONE(cq, wr_id) do {						\
-	EXPECT_WC(cq, wr_id, IBV_WC_SUCCESS);				\
-	syscall(SYS_getppid);						\
-} while (0)
 
 static void works(struct world *w, enum ibv_wr_opcode opcode, size_t at,
 		  uint32_t len)
@@ -155,7 +134,7 @@ static void send_recv(const void *arg)
 			     w.theirs.mr->lkey));
 		works(&w, IBV_WR_SEND, 4000, sizes[i]);
 		wc = NEXT_WC(w.b.rcq);
-		syscall(SYS_getppid);
+		look_again();
 		CHECK_EQ(wc.status, IBV_WC_SUCCESS);
 		CHECK_EQ(wc.byte_len, sizes[i] + grh);
 		CHECK_EQ(filled(w.theirs.p + 4050 + grh, sizes[i], i), -1);
@@ -259,7 +238,7 @@ static void claims(const void *arg)
 	struct ibv_device_attr_ex attr;
 
 	(void)arg;
-	need_odp(c);
+	need_odp(c, IBV_ODP_SUPPORT);
 	OK(ibv_query_device_ex(c->ibv, NULL, &attr));
 	CHECK_EQ(attr.odp_caps.general_caps,
 		 IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
@@ -305,12 +284,6 @@ static void unpopulated(const void *arg)
 }
 
 /* --- the process changes its memory --------------------------------------- */
-
-static void map_again(void *p, size_t len, int prot)
-{
-	CHECK(mmap(p, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		   0) == p);
-}
 
 /* No mapping, no access; a new mapping is what the region means from then on. */
 static void unmapped_remote(const void *arg)
@@ -872,56 +845,28 @@ static void advice_in_vain(const void *arg)
 
 /* --- everything at once --------------------------------------------------- */
 
-struct churn {
-	pthread_t thread;
-	uint8_t *p;
-	size_t len;
-	volatile bool stop;
-	unsigned long rounds;
-};
-
-/* Takes pages away as fast as it can, in all ways in which they can go. */
-static void *churning(void *arg)
+/* In all ways in which pages can go. */
+static void take(struct churn *c, size_t at)
 {
-	struct churn *c = arg;
-	unsigned int seed = 1;
+	size_t len = c->len - at;
 
-	while (!c->stop) {
-		size_t at = rand_r(&seed) % (c->len / PAGE) * PAGE;
-		size_t len = c->len - at;
-
-		switch (c->rounds++ % 5) {
-		case 0:
-			CHECK(!madvise(c->p + at, len, MADV_DONTNEED));
-			break;
-		case 1:
-			CHECK(!madvise(c->p + at, PAGE, MADV_DONTNEED));
-			break;
-		case 2:
-			map_again(c->p + at, len, PROT_READ | PROT_WRITE);
-			break;
-		case 3:
-			CHECK(!madvise(c->p + at, len, MADV_PAGEOUT));
-			break;
-		default:
-			CHECK(!mprotect(c->p + at, PAGE, PROT_READ));
-			CHECK(!mprotect(c->p + at, PAGE,
-					PROT_READ | PROT_WRITE));
-		}
+	switch (c->rounds % 5) {
+	case 0:
+		CHECK(!madvise(c->p + at, len, MADV_DONTNEED));
+		break;
+	case 1:
+		CHECK(!madvise(c->p + at, PAGE, MADV_DONTNEED));
+		break;
+	case 2:
+		map_again(c->p + at, len, PROT_READ | PROT_WRITE);
+		break;
+	case 3:
+		CHECK(!madvise(c->p + at, len, MADV_PAGEOUT));
+		break;
+	default:
+		CHECK(!mprotect(c->p + at, PAGE, PROT_READ));
+		CHECK(!mprotect(c->p + at, PAGE, PROT_READ | PROT_WRITE));
 	}
-	return NULL;
-}
-
-static void churn_start(struct churn *c, uint8_t *p, size_t len)
-{
-	*c = (struct churn){ .p = p, .len = len };
-	CHECK(!pthread_create(&c->thread, NULL, churning, c));
-}
-
-static void churn_stop(struct churn *c)
-{
-	c->stop = true;
-	CHECK(!pthread_join(c->thread, NULL));
 }
 
 /*
@@ -939,8 +884,8 @@ static void traffic_and_churn(const void *arg)
 
 	(void)arg;
 	world_new(&w, RC);
-	churn_start(&theirs, w.theirs.p, SIZE);
-	churn_start(&mine, w.mine.p, SIZE);
+	churn_start(&theirs, w.theirs.p, SIZE, take);
+	churn_start(&mine, w.mine.p, SIZE, take);
 	for (i = 0; i < t_rounds(200); i++) {
 		op = op_of(&w, opcode, i * 7, SIZE - i * 7);
 		OK(post(&w.a, &op));
@@ -981,7 +926,7 @@ static void dereg_and_churn(const void *arg)
 
 	(void)arg;
 	world_new(&w, RC);
-	churn_start(&churn, w.theirs.p, SIZE);
+	churn_start(&churn, w.theirs.p, SIZE, take);
 	for (i = 0; i < t_rounds(300); i++) {
 		op = op_of(&w, IBV_WR_RDMA_READ, 0, SIZE);
 		OK(post(&w.a, &op));
@@ -1014,7 +959,7 @@ static void killed(const void *arg)
 	pid_t pid;
 
 	(void)arg;
-	need_odp(ctx_open(NULL));
+	need_odp(ctx_open(NULL), IBV_ODP_SUPPORT);
 	for (i = 0; i < t_rounds(20); i++) {
 		pid = fork();
 		CHECK(pid >= 0);
@@ -1025,7 +970,7 @@ static void killed(const void *arg)
 			struct op op;
 
 			world_new(&w, RC);
-			churn_start(&churn, w.theirs.p, SIZE);
+			churn_start(&churn, w.theirs.p, SIZE, take);
 			for (;;) {
 				op = op_of(&w, IBV_WR_RDMA_READ, 0, SIZE);
 				OK(post(&w.a, &op));
@@ -1126,7 +1071,7 @@ static void other_process(const void *arg)
 		_exit(1);
 	}
 	w.c = ctx_open(NULL);
-	need_odp(w.c);
+	need_odp(w.c, IBV_ODP_SUPPORT);
 	w.a = end_new(w.c, &conf);
 	w.mine = buf_new(w.c->pd, SIZE, ODP);
 	told(from[0], &offer, sizeof(offer));
