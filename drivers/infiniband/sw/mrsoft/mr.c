@@ -114,6 +114,24 @@ static void mr_set_range(struct mrsoft_mr *mr, u64 iova, u64 length)
 	mr->ib.length = length;
 }
 
+/* A checked range of @pages, as mr_create(), published; work on it @began. */
+static struct mrsoft_mr *mr_register(struct mrsoft_table *table,
+				     struct mrsoft_pd *pd,
+				     enum mrsoft_key_kind kind,
+				     struct mrsoft_pages *pages, u64 length,
+				     u64 iova, int access, u64 began)
+{
+	struct mrsoft_mr *mr = mr_create(table, pd, kind, pages);
+
+	if (IS_ERR(mr))
+		return mr;
+	mr_set_range(mr, iova, length);
+	mr->key.access = access & (MR_ACCESS | IB_ACCESS_ON_DEMAND);
+	mrsoft_key_publish(&mr->key);
+	trace_mrsoft_register(&mr->key, ktime_get_ns() - began);
+	return mr;
+}
+
 /**
  * mrsoft_mr_reg_user - register memory of the calling process
  * @table: the device's table
@@ -134,7 +152,6 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 				     u64 length, u64 iova, int access)
 {
 	u64 began = ktime_get_ns();
-	struct mrsoft_mr *mr;
 	int err;
 
 	if (access & IB_ZERO_BASED)
@@ -145,15 +162,9 @@ struct mrsoft_mr *mrsoft_mr_reg_user(struct mrsoft_table *table,
 	if (err)
 		return ERR_PTR(err);
 
-	mr = mr_create(table, pd, MRSOFT_KEY_MR_USER,
-		       user_pages(pd->ib.device, start, length, access));
-	if (IS_ERR(mr))
-		return mr;
-	mr_set_range(mr, iova, length);
-	mr->key.access = access & (MR_ACCESS | IB_ACCESS_ON_DEMAND);
-	mrsoft_key_publish(&mr->key);
-	trace_mrsoft_register(&mr->key, ktime_get_ns() - began);
-	return mr;
+	return mr_register(table, pd, MRSOFT_KEY_MR_USER,
+			   user_pages(pd->ib.device, start, length, access),
+			   length, iova, access, began);
 }
 
 /**
@@ -178,7 +189,6 @@ struct mrsoft_mr *mrsoft_mr_reg_pages(struct mrsoft_table *table,
 				      u64 iova, int access)
 {
 	u64 began = ktime_get_ns();
-	struct mrsoft_mr *mr;
 	int err;
 
 	if (IS_ERR(pages))
@@ -193,14 +203,7 @@ struct mrsoft_mr *mrsoft_mr_reg_pages(struct mrsoft_table *table,
 		return ERR_PTR(err);
 	}
 
-	mr = mr_create(table, pd, kind, pages);
-	if (IS_ERR(mr))
-		return mr;
-	mr_set_range(mr, iova, length);
-	mr->key.access = access & MR_ACCESS;
-	mrsoft_key_publish(&mr->key);
-	trace_mrsoft_register(&mr->key, ktime_get_ns() - began);
-	return mr;
+	return mr_register(table, pd, kind, pages, length, iova, access, began);
 }
 
 /**
