@@ -101,6 +101,13 @@ del_link()
 	timeout 30 rdma link del "$1"
 }
 
+# fresh_counters DEVICE - each reader sees them as they are: the core keeps them for
+# 10 ms, counted in jiffies, which come late in a busy guest
+fresh_counters()
+{
+	echo 0 >"/sys/class/infiniband/$1/ports/1/hw_counters/lifespan"
+}
+
 # listener_up PORT [PID] - does anybody listen on this TCP port, in the network
 # namespace of process PID?  Without a process, as gid_index.
 listener_up()

@@ -32,9 +32,8 @@ tap_start()
 	add_link pkdev pk0 &&
 		wait_for 10 gid_index pkdev 10.78.0.1 &&
 		wait_for 10 gid_index pkdev 10.78.0.9 &&
-		wait_for 10 gid_index pkdev fd78::1 || return 1
-	# each reader sees the counters as they are
-	echo 0 >/sys/class/infiniband/pkdev/ports/1/hw_counters/lifespan
+		wait_for 10 gid_index pkdev fd78::1 &&
+		fresh_counters pkdev
 }
 
 # tap_end - nothing may hold the device now, whatever came

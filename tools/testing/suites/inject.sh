@@ -18,9 +18,8 @@ start()
 	# shellcheck disable=SC2119
 	load_mrsoft &&
 		make_dummy ij0 10.77.0.1/24 &&
-		add_link $dev ij0 || return 1
-	# each reader sees the counters as they are
-	echo 0 >/sys/class/infiniband/$dev/ports/1/hw_counters/lifespan
+		add_link $dev ij0 &&
+		fresh_counters $dev
 }
 
 # expect STATUS CMD...

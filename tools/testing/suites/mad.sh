@@ -51,13 +51,6 @@ netdev_goes_while_open()
 	return $rc
 }
 
-# fresh DEVICE - who reads its statistics sees them as they are: a busy machine's jiffies
-# come late, and the core's 10 ms are counted in them
-fresh()
-{
-	echo 0 >"/sys/class/infiniband/$1/ports/1/hw_counters/lifespan"
-}
-
 # one device: asks and answers
 itself()
 {
@@ -65,7 +58,7 @@ itself()
 	load_mrsoft && make_dummy md0 10.77.0.1/24 fd77::1/64 &&
 		add_link mad0 md0 && wait_for 10 gid_index mad0 fd77::1 ||
 		t_fail setup
-	fresh mad0
+	fresh_counters mad0
 	export MRSOFT_DEV=mad0 MRSOFT_DEV2=mad0 MAD_GID=fd77::1
 	MAD_INDEX=$(gid_index mad0 fd77::1)
 	export MAD_INDEX
@@ -78,8 +71,8 @@ itself()
 across()
 {
 	t_run hosts_start 60 hosts_start
-	fresh h0
-	fresh h1
+	fresh_counters h0
+	fresh_counters h1
 	export MRSOFT_DEV=h0 MRSOFT_DEV2=h1 MAD_GID=fd00::2
 	MAD_INDEX=$(host_gid 0 6)
 	export MAD_INDEX
